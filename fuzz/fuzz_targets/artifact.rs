@@ -64,16 +64,16 @@ fn check_artifact(bytes: &[u8]) {
 /// Verifies by jobs in reverse order: jobs may run in any order, as long as their findings are
 /// merged in order.
 fn by_jobs(bytes: &[u8], keys: &Keys, options: &Options) -> Report {
-    let mut survey = match RerBatchReader::open(bytes, options) {
-        Ok(survey) => survey,
+    let mut reader = match RerBatchReader::open(bytes, options) {
+        Ok(reader) => reader,
         Err(error) => return rer::unreadable_report(bytes, &Default::default(), &error),
     };
     let mut jobs = Vec::new();
     loop {
-        match survey.next_batch() {
+        match reader.next_batch() {
             Ok(Some(job)) => jobs.push(job),
             Ok(None) => break,
-            Err(error) => return rer::unreadable_report(bytes, survey.head(), &error.into()),
+            Err(error) => return rer::unreadable_report(bytes, reader.head(), &error.into()),
         }
     }
     let mut found: Vec<RerBatchFindings<'_>> = jobs.iter().rev().map(rer::RerEventBatch::check).collect();
@@ -81,7 +81,7 @@ fn by_jobs(bytes: &[u8], keys: &Keys, options: &Options) -> Report {
     while let Some(next) = found.pop() {
         findings.append(next);
     }
-    survey.into_report(findings, keys)
+    reader.into_report(findings, keys)
 }
 
 fn check_passed(bytes: &[u8], keys: &Keys, options: &Options, report: &Report) {

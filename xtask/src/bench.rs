@@ -8,10 +8,10 @@
 //! Each submodule prints the rows of one format. Start reading at [`optimised`].
 
 mod bundle;
-#[cfg(feature = "flight")]
+#[cfg(feature = "gateway")]
 mod convert;
 mod corpus;
-#[cfg(feature = "flight")]
+#[cfg(feature = "gateway")]
 mod end_to_end;
 mod peak;
 mod replay;
@@ -29,7 +29,7 @@ use reenact_verify::{Keys, Options, verify};
 
 use corpus::{BenchArtifact, BenchContent};
 use peak::peak_memory;
-#[cfg(feature = "flight")]
+#[cfg(feature = "gateway")]
 pub(crate) use peak::record as memory;
 
 /// Builds this program and the verifier with optimisations, and runs [`optimised`] in a child
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         "--package",
         "xtask",
         "--features",
-        "flight",
+        "gateway",
         "--",
         "bench-optimised",
     ];
@@ -72,31 +72,31 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
 /// If a generated record does not verify, or if a child process fails.
 pub(crate) fn optimised(arguments: &[String]) -> Result<(), String> {
     let folder = folder()?;
-    let is_asked_for = |name: &str| arguments.iter().all(|word| name.contains(word.as_str()));
-    let mut asked = Vec::new();
+    let is_selected = |name: &str| arguments.iter().all(|word| name.contains(word.as_str()));
+    let mut selected = Vec::new();
     for (size_name, size) in [("10KB", 10 << 10), ("10MB", 10 << 20), ("200MB", 200 << 20)] {
         let rows =
             BenchContent::ALL.map(|content| (format!("{size_name} {}", content.name()), content, size));
-        asked.extend(rows.into_iter().filter(|(name, ..)| is_asked_for(name)));
+        selected.extend(rows.into_iter().filter(|(name, ..)| is_selected(name)));
     }
-    if !asked.is_empty() {
+    if !selected.is_empty() {
         println!(
             "{:<22} {:>9} {:>9} {:>9} {:>7} {:>7} {:>8}",
             "artifact", "size", "sha-256", "verify", "ratio", "budget", "memory"
         );
     }
-    for (name, content, size) in asked {
+    for (name, content, size) in selected {
         row(&name, &BenchArtifact::artifact(content, size)?, content, &folder)?;
     }
-    bundle::rows(&folder, is_asked_for)?;
-    rpk::rows(&folder, is_asked_for)?;
-    session::rows(&folder, is_asked_for)?;
-    replay::rows(&folder, is_asked_for)?;
-    replay_bundle::rows(&folder, is_asked_for)?;
-    #[cfg(feature = "flight")]
-    convert::rows(is_asked_for)?;
-    #[cfg(feature = "flight")]
-    end_to_end::rows(&folder, is_asked_for)?;
+    bundle::rows(&folder, is_selected)?;
+    rpk::rows(&folder, is_selected)?;
+    session::rows(&folder, is_selected)?;
+    replay::rows(&folder, is_selected)?;
+    replay_bundle::rows(&folder, is_selected)?;
+    #[cfg(feature = "gateway")]
+    convert::rows(is_selected)?;
+    #[cfg(feature = "gateway")]
+    end_to_end::rows(&folder, is_selected)?;
     Ok(())
 }
 

@@ -258,26 +258,26 @@ fn files(folder: &Path) -> io::Result<BTreeSet<PathBuf>> {
 mod tests {
     use super::*;
 
-    fn asked(words: &[&str]) -> Result<FuzzArgs, String> {
+    fn parsed(words: &[&str]) -> Result<FuzzArgs, String> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         parse_args(&words)
     }
 
     #[test]
     fn arguments() {
-        assert_eq!(asked(&[]), Ok(FuzzArgs { target: None, seconds: 60 }));
+        assert_eq!(parsed(&[]), Ok(FuzzArgs { target: None, seconds: 60 }));
         let scan = FuzzArgs { target: Some("scan".to_owned()), seconds: 5 };
-        assert_eq!(asked(&["scan", "--seconds", "5"]), Ok(scan));
-        assert_eq!(asked(&["--seconds=7"]), Ok(FuzzArgs { target: None, seconds: 7 }));
+        assert_eq!(parsed(&["scan", "--seconds", "5"]), Ok(scan));
+        assert_eq!(parsed(&["--seconds=7"]), Ok(FuzzArgs { target: None, seconds: 7 }));
     }
 
     #[test]
     fn wrong_arguments() {
         let bad_number = |text: &str| Err(format!("`--seconds` needs a whole number above 0, not `{text}`"));
-        assert_eq!(asked(&["--seconds"]), bad_number(""));
-        assert_eq!(asked(&["--seconds", "0"]), bad_number("0"));
-        assert_eq!(asked(&["--seconds=x"]), bad_number("x"));
-        assert_eq!(asked(&["-j4"]), Err("`fuzz` has no option `-j4`".to_owned()));
-        assert_eq!(asked(&["a", "b"]), Err("`fuzz` takes one target or none, not `a` and `b`".to_owned()));
+        assert_eq!(parsed(&["--seconds"]), bad_number(""));
+        assert_eq!(parsed(&["--seconds", "0"]), bad_number("0"));
+        assert_eq!(parsed(&["--seconds=x"]), bad_number("x"));
+        assert_eq!(parsed(&["-j4"]), Err("`fuzz` has no option `-j4`".to_owned()));
+        assert_eq!(parsed(&["a", "b"]), Err("`fuzz` takes one target or none, not `a` and `b`".to_owned()));
     }
 }

@@ -1,6 +1,6 @@
 //! `cargo xtask kill`: SIGKILL for a recorder under load, hundreds of times.
 //!
-//! The test is the one of the step `tests` (`crates/cli/tests/flight/kills.rs`), which kills a few
+//! The test is the one of the step `tests` (`crates/cli/tests/lifecycle/kills.rs`), which kills a few
 //! times only. After each kill the run is recovered, and compared with every byte that the clients'
 //! sockets had received.
 
@@ -15,9 +15,9 @@ const DEFAULT_KILLS: u32 = 300;
 const DEFAULT_SEED: u64 = 1;
 
 /// Cargo arguments of the test program.
-const PROGRAM: &str = "test --package reenact --test flight --";
+const PROGRAM: &str = "test --package reenact --test lifecycle --";
 /// Name of the test.
-const TEST: &str = "flight::kills::a_kill_at_any_moment_loses_nothing_that_was_seen";
+const TEST: &str = "lifecycle::kills::a_kill_at_any_moment_loses_nothing_that_was_seen";
 
 /// Parsed arguments.
 #[derive(Debug, PartialEq, Eq)]

@@ -115,7 +115,7 @@ fn dispatch(args: &[String]) -> Result<(), TaskError> {
         // Internal: `bench` starts itself again, optimised, and then once for each measurement of
         // peak memory.
         "bench-optimised" => bench::optimised(rest).map_err(TaskError::Failed),
-        #[cfg(feature = "flight")]
+        #[cfg(feature = "gateway")]
         "bench-memory" => bench::memory(rest).map_err(TaskError::Failed),
         other => Err(TaskError::Usage(format!("there is no command `{other}`"))),
     }

@@ -12,7 +12,7 @@ use crate::TaskError;
 use crate::context::TaskContext;
 
 use comments::Counts;
-use source::Source;
+use source::SourceFile;
 
 /// Prints the counts of each crate and of the workspace; with `--list` also the places that they count.
 pub(crate) fn run(context: &TaskContext, args: &[String]) -> Result<(), TaskError> {
@@ -21,23 +21,25 @@ pub(crate) fn run(context: &TaskContext, args: &[String]) -> Result<(), TaskErro
         [flag] if flag == "--list" => true,
         _ => return Err(TaskError::Usage("`prose` takes `--list` or nothing".to_owned())),
     };
-    let sources = Source::read_all(context.root())
+    let sources = SourceFile::read_all(context.root())
         .map_err(|error| TaskError::Failed(format!("the sources cannot be read: {error}")))?;
     print!("{}", table(&sources));
     if is_list {
-        for comment in sources.iter().flat_map(Source::doc_comments).filter(|comment| comment.is_question()) {
+        for comment in
+            sources.iter().flat_map(SourceFile::doc_comments).filter(|comment| comment.is_question())
+        {
             println!("{comment}");
         }
-        for (name, places) in names::repeated(&sources) {
+        for (name, locations) in names::repeated(&sources) {
             let reason = names::allowed_because(name).unwrap_or("not allowed");
-            println!("{name}: {} ({reason})", places.join(", "));
+            println!("{name}: {} ({reason})", locations.join(", "));
         }
     }
     Ok(())
 }
 
 /// One row for each crate, one for all, and a line on type names.
-fn table(sources: &[Source]) -> String {
+fn table(sources: &[SourceFile]) -> String {
     let mut text = format!(
         "{:12} {:>7} {:>6} {:>9} {:>9} {:>10}\n",
         "", "code", "doc", "doc/code", "comments", "questions"

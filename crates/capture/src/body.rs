@@ -53,8 +53,8 @@ impl SpooledBody {
     pub(crate) fn finish(self, is_whole: bool) -> FinishedBody {
         let Self { decoder: unpacking, mut spool } = self;
         let unpacked = unpacking.finish(is_whole, None, |piece| push_to_spool(&mut spool, piece));
-        let kept = spool.map_or_else(StoredBody::Lost, |spool| StoredBody::Spooled(Box::new(spool)));
-        FinishedBody { stored: kept, facts: unpacked }
+        let stored = spool.map_or_else(StoredBody::Lost, |spool| StoredBody::Spooled(Box::new(spool)));
+        FinishedBody { stored, facts: unpacked }
     }
 }
 

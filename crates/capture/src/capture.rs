@@ -64,10 +64,10 @@ impl Capture {
         self.gate.as_ref()
     }
 
-    /// Records a request that came at `begun`, before anything of it goes out. With a `gate` the request is
+    /// Records a request that came at `received_at`, before anything of it goes out. With a `gate` the request is
     /// decided on first.
     ///
-    /// Waits while the queue of the recorder thread is full. `running` is held until the exchange is over.
+    /// Waits while the queue of the recorder thread is full. `guard` is held until the exchange is over.
     ///
     /// # Errors
     /// Returns the refusal if the request may not go out: the envelope denies it, or it could not be recorded
@@ -75,9 +75,9 @@ impl Capture {
     pub async fn begin(
         &self,
         request: InboundRequest<'static>,
-        begun: Instant,
+        received_at: Instant,
         gate: Option<&Arc<PolicyGate>>,
-        running: RecordingGuard,
+        guard: RecordingGuard,
     ) -> Result<ExchangeHandle, PolicyRefusal> {
         self.done_streams.finish();
         let (vendor, endpoint) = vendor_and_endpoint(&request);
@@ -91,7 +91,7 @@ impl Capture {
         };
         let recorder = Arc::clone(&self.recorder);
         let mut exchange =
-            ExchangeRecorder::new(recorder, number, endpoint, begun, self.max_body_bytes, running);
+            ExchangeRecorder::new(recorder, number, endpoint, received_at, self.max_body_bytes, guard);
         if let Some((gate, admission, call_ids)) = admitted {
             exchange.enforce(gate, admission, vendor, call_ids);
         }

@@ -158,11 +158,11 @@ impl ContentDecoder {
         piece: &[u8],
         result: &mut Vec<u8>,
     ) -> Result<(), Undecodable> {
-        let mut held: Option<Vec<u8>> = None;
+        let mut buffered: Option<Vec<u8>> = None;
         for stage in self.stages.iter_mut().skip(first) {
-            held = Some(stage.push(held.as_deref().unwrap_or(piece), self.remaining)?);
+            buffered = Some(stage.push(buffered.as_deref().unwrap_or(piece), self.remaining)?);
         }
-        let decoded = held.as_deref().unwrap_or(piece);
+        let decoded = buffered.as_deref().unwrap_or(piece);
         self.remaining = self.remaining.checked_sub(decoded.len()).ok_or(Undecodable::TooLong)?;
         result.extend_from_slice(decoded);
         Ok(())
@@ -226,55 +226,55 @@ impl DecoderStage {
         })
     }
 
-    /// Decodes a piece, and returns all bytes known by then. `room` is the largest number of bytes to return.
-    fn push(&mut self, piece: &[u8], room: usize) -> Result<Vec<u8>, Undecodable> {
+    /// Decodes a piece, and returns all bytes known by then. `max_bytes` is the largest number of bytes to return.
+    fn push(&mut self, piece: &[u8], max_bytes: usize) -> Result<Vec<u8>, Undecodable> {
         // Earlier pieces were decoded completely; zstd reports an error if it is called without input
         // repeatedly.
         if piece.is_empty() {
             return Ok(Vec::new());
         }
-        if let Self::ZlibOrRawDeflate(held) = self {
-            held.extend_from_slice(piece);
-            let [first, second, ..] = held[..] else { return Ok(Vec::new()) };
+        if let Self::ZlibOrRawDeflate(buffered) = self {
+            buffered.extend_from_slice(piece);
+            let [first, second, ..] = buffered[..] else { return Ok(Vec::new()) };
             let is_zlib = first & 0x0f == 8 && (u16::from(first) << 8 | u16::from(second)) % 31 == 0;
-            let held = std::mem::take(held);
+            let buffered = std::mem::take(buffered);
             *self = Self::Deflate { decoder: Box::new(Decompress::new(is_zlib)), has_ended: false };
-            return self.push(&held, room);
+            return self.push(&buffered, max_bytes);
         }
         match self {
             Self::Gzip(decoder) => {
-                decoder.get_mut().remaining = room;
+                decoder.get_mut().remaining = max_bytes;
                 let done = write_all_and_flush(decoder, piece);
                 take_output(decoder.get_mut(), done)
             }
             Self::Brotli(decoder) => {
-                decoder.get_mut().remaining = room;
+                decoder.get_mut().remaining = max_bytes;
                 let done = write_all_and_flush(decoder, piece);
                 take_output(decoder.get_mut(), done)
             }
-            Self::Deflate { decoder, has_ended } => inflate(decoder, has_ended, piece, room),
+            Self::Deflate { decoder, has_ended } => inflate(decoder, has_ended, piece, max_bytes),
             Self::Zstd { decoder, is_in_frame: is_inside } => {
-                decompress_zstd(decoder, is_inside, piece, room)
+                decompress_zstd(decoder, is_inside, piece, max_bytes)
             }
             Self::ZlibOrRawDeflate(_) => Ok(Vec::new()),
         }
     }
 
     /// Ends the coding, and returns its last bytes.
-    fn finish(&mut self, room: usize) -> Result<Vec<u8>, Undecodable> {
+    fn finish(&mut self, max_bytes: usize) -> Result<Vec<u8>, Undecodable> {
         match self {
             Self::Gzip(decoder) => {
-                decoder.get_mut().remaining = room;
+                decoder.get_mut().remaining = max_bytes;
                 let done = decoder.try_finish();
                 finish_output(decoder.get_mut(), done)
             }
             Self::Brotli(decoder) => {
-                decoder.get_mut().remaining = room;
+                decoder.get_mut().remaining = max_bytes;
                 let done = decoder.close();
                 finish_output(decoder.get_mut(), done)
             }
             Self::Deflate { has_ended: true, .. } | Self::Zstd { is_in_frame: false, .. } => Ok(Vec::new()),
-            Self::ZlibOrRawDeflate(held) if held.is_empty() => Ok(Vec::new()),
+            Self::ZlibOrRawDeflate(buffered) if buffered.is_empty() => Ok(Vec::new()),
             Self::Deflate { .. } | Self::Zstd { .. } | Self::ZlibOrRawDeflate(_) => {
                 Err(Undecodable::Truncated)
             }
@@ -317,7 +317,7 @@ fn inflate(
     decoder: &mut Decompress,
     has_ended: &mut bool,
     piece: &[u8],
-    room: usize,
+    max_bytes: usize,
 ) -> Result<Vec<u8>, Undecodable> {
     let mut result = Vec::new();
     let mut buffer = [0_u8; BUFFER_BYTES];
@@ -332,7 +332,7 @@ fn inflate(
         let read = usize::try_from(decoder.total_in() - read_before).unwrap_or(usize::MAX);
         let written = usize::try_from(decoder.total_out() - written_before).unwrap_or(usize::MAX);
         rest = rest.get(read..).unwrap_or_default();
-        if written > room.saturating_sub(result.len()) {
+        if written > max_bytes.saturating_sub(result.len()) {
             return Err(Undecodable::TooLong);
         }
         result.extend_from_slice(buffer.get(..written).unwrap_or_default());
@@ -351,7 +351,7 @@ fn decompress_zstd(
     decoder: &mut zstd::stream::raw::Decoder<'static>,
     is_in_frame: &mut bool,
     piece: &[u8],
-    room: usize,
+    max_bytes: usize,
 ) -> Result<Vec<u8>, Undecodable> {
     let mut result = Vec::new();
     let mut buffer = [0_u8; BUFFER_BYTES];
@@ -361,7 +361,7 @@ fn decompress_zstd(
         let mut output = OutBuffer::around(&mut buffer[..]);
         let hint = decoder.run(&mut input, &mut output).map_err(|_| Undecodable::Damaged)?;
         let (written, is_filled) = (output.as_slice(), output.pos() == BUFFER_BYTES);
-        if written.len() > room.saturating_sub(result.len()) {
+        if written.len() > max_bytes.saturating_sub(result.len()) {
             return Err(Undecodable::TooLong);
         }
         result.extend_from_slice(written);

@@ -103,7 +103,7 @@ impl ExchangeRecorder {
         endpoint: Option<Endpoint>,
         started_at: Instant,
         max_body_bytes: usize,
-        running: RecordingGuard,
+        guard: RecordingGuard,
     ) -> Self {
         Self {
             recorder,
@@ -121,7 +121,7 @@ impl ExchangeRecorder {
             is_over: false,
             end_written: None,
             has_late_bytes: false,
-            _guard: running,
+            _guard: guard,
         }
     }
 
@@ -184,7 +184,7 @@ impl ExchangeRecorder {
         }
         let is_spooled = is_spooled(self.endpoint, self.enforced.is_some(), status, &headers);
         self.head = Some(AnswerHeadInfo { status, is_stream, codings, is_spooled });
-        self.pending.push(Observation::Head { status, version: version.into(), headers });
+        self.pending.push(Observation::AnswerHead { status, version: version.into(), headers });
     }
 
     /// Returns a future to wait for before more of the body is read; `None` if there is no need to wait.

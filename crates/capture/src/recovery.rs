@@ -39,9 +39,9 @@ impl LeftoverLog {
     ///
     /// # Errors
     /// Fails if the log exists and cannot be read.
-    pub fn read(place: &WalDir, run_id: RunId) -> io::Result<Option<Self>> {
+    pub fn read(dir: &WalDir, run_id: RunId) -> io::Result<Option<Self>> {
         let mut log = Self { journaled: None, steps: BTreeMap::new(), observations: Vec::new() };
-        let is_there = wal::read(place, run_id, |id, observation| log.take(id, observation))?;
+        let is_there = wal::read(dir, run_id, |id, observation| log.take(id, observation))?;
         Ok(is_there.then_some(log))
     }
 

@@ -63,7 +63,7 @@ impl TestRun {
         RunStore::new(self.dir.join(RunStore::NAME))
     }
 
-    fn log_place(&self) -> WalDir {
+    fn log_dir(&self) -> WalDir {
         WalDir::open(&self.logs.join("log")).unwrap()
     }
 
@@ -80,7 +80,7 @@ impl TestRun {
 async fn a_killed_recorder_leaves_what_a_live_one_writes() {
     let Some(run) = TestRun::new() else { return };
     let recorder = Recorder::builder(&run.folder(), &run.key).begin(&RunStart::new(run.id)).unwrap();
-    let log = recorder.event_writer().create_wal(&run.log_place(), run.id).unwrap();
+    let log = recorder.event_writer().create_wal(&run.log_dir(), run.id).unwrap();
     let policy = None;
     let capture = Capture::start(
         recorder.event_writer(),
@@ -90,8 +90,8 @@ async fn a_killed_recorder_leaves_what_a_live_one_writes() {
         DEFAULT_MAX_BODY_BYTES,
     );
     let capture = capture.unwrap();
-    let (running, _ended) = mpsc::channel(1);
-    let exchange = capture.begin(request(1), Instant::now(), None, running.clone()).await.unwrap();
+    let (guard, _ended) = mpsc::channel(1);
+    let exchange = capture.begin(request(1), Instant::now(), None, guard.clone()).await.unwrap();
     exchange.with(|exchange| {
         exchange.take_head(200, "1.1", stream_head());
         assert!(!exchange.take_piece(&Bytes::from(EVENTS[0])), "more events follow");
@@ -101,10 +101,10 @@ async fn a_killed_recorder_leaves_what_a_live_one_writes() {
     // The recorder is killed here: only its files are left, copied elsewhere.
     let killed =
         TestRun { dir: TestDir::new(), logs: TestDir::in_memory(), id: run.id, key: run.copy_of_key() };
-    killed.log_place();
+    killed.log_dir();
     copy(run.dir.path(), killed.dir.path());
     copy(run.logs.path(), killed.logs.path());
-    let leftover = LeftoverLog::read(&killed.log_place(), killed.id).unwrap().unwrap();
+    let leftover = LeftoverLog::read(&killed.log_dir(), killed.id).unwrap().unwrap();
     let resumed = Recorder::builder(&killed.folder(), &killed.key)
         .resume(killed.id, || leftover.journal_bytes())
         .unwrap();
@@ -128,7 +128,7 @@ async fn a_killed_recorder_leaves_what_a_live_one_writes() {
     assert_eq!(returned.len(), 1);
     assert_eq!(returned[0]["http"]["body"]["text"], EVENTS.concat());
     assert_eq!((&returned[0]["complete"], &returned[0]["ended_by"]), (&true.into(), &"eof".into()));
-    assert!(LeftoverLog::read(&run.log_place(), run.id).unwrap().is_none(), "everything is in the journal");
+    assert!(LeftoverLog::read(&run.log_dir(), run.id).unwrap().is_none(), "everything is in the journal");
 }
 
 fn copy(from: &Path, to: &Path) {

@@ -120,8 +120,8 @@ fn parse_rates(
     let price = price.get_ref().as_table().ok_or_else(|| fault(at, wanted))?;
     let mut found = [None; 4];
     for (name, rate) in price {
-        let place = FIELDS.iter().position(|field| *field == name.get_ref().as_ref());
-        let place = place.ok_or_else(|| fault(name.span().start, wanted))?;
+        let index = FIELDS.iter().position(|field| *field == name.get_ref().as_ref());
+        let index = index.ok_or_else(|| fault(name.span().start, wanted))?;
         let text = match rate.get_ref() {
             DeValue::Integer(number) if number.radix() == 10 => number.as_str(),
             DeValue::Float(number) => number.as_str(),
@@ -131,7 +131,7 @@ fn parse_rates(
             .filter(|money| money.picodollars() % 1_000_000 == 0)
             .and_then(|money| u64::try_from(money.picodollars() / 1_000_000).ok());
         let problem = "a price must be a number of dollars, not below 0, with at most six places";
-        found[place] = Some(pico.ok_or_else(|| fault(rate.span().start, problem))?);
+        found[index] = Some(pico.ok_or_else(|| fault(rate.span().start, problem))?);
     }
     let [Some(input), cached_input, cache_write, Some(output)] = found else {
         return Err(fault(at, wanted));

@@ -72,8 +72,8 @@ fn upstream_url(
     overrides: &[UpstreamArg],
     variable: impl Fn(&str) -> Option<OsString>,
 ) -> Result<UpstreamUrl, CommandError> {
-    if let Some(asked) = overrides.iter().rev().find(|asked| asked.vendor == vendor) {
-        return Ok(asked.url.clone());
+    if let Some(chosen) = overrides.iter().rev().find(|chosen| chosen.vendor == vendor) {
+        return Ok(chosen.url.clone());
     }
     let mut names = vendor.base_variables().iter();
     let set = names.find_map(|name| Some((*name, variable(name).filter(|value| !value.is_empty())?)));
@@ -180,16 +180,16 @@ mod tests {
     fn the_command_line_comes_before_the_variable_and_the_variable_before_the_default() {
         let variable =
             |name: &str| (name == "OPENAI_API_BASE").then(|| OsString::from("http://localhost:1/x/"));
-        let urls = |asked: &[UpstreamArg]| -> Vec<String> {
-            routes(asked, variable).unwrap().iter().map(|route| route.upstream.to_string()).collect()
+        let urls = |overrides: &[UpstreamArg]| -> Vec<String> {
+            routes(overrides, variable).unwrap().iter().map(|route| route.upstream.to_string()).collect()
         };
         let gemini = "https://generativelanguage.googleapis.com";
         assert_eq!(urls(&[]), ["http://localhost:1/x", "https://api.anthropic.com", gemini]);
-        let asked = [
+        let overrides = [
             upstream("openai=http://localhost:2").unwrap(),
             upstream("anthropic=https://a.example/b").unwrap(),
         ];
-        assert_eq!(urls(&asked), ["http://localhost:2", "https://a.example/b", gemini]);
+        assert_eq!(urls(&overrides), ["http://localhost:2", "https://a.example/b", gemini]);
     }
 
     #[test]

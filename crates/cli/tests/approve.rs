@@ -89,13 +89,13 @@ impl Project {
 
     fn ask_for(&self, question: Question<'_>) -> OpenQuestion {
         let approvers = self.store().approvers().unwrap();
-        let desk = ApprovalQueue::new(self.run_folder(), self.run_id, approvers, Duration::from_secs(3600));
-        desk.ask(&question, now()).unwrap()
+        let queue = ApprovalQueue::new(self.run_folder(), self.run_id, approvers, Duration::from_secs(3600));
+        queue.ask(&question, now()).unwrap()
     }
 
     fn command(&self, line: &str) -> Command {
         let mut command = support::command(Path::new(env!("CARGO_BIN_EXE_reenact")), &self.folder);
-        command.args(support::words::Line::parse(line).words);
+        command.args(support::words::CommandLine::parse(line).words);
         command
     }
 
@@ -375,12 +375,12 @@ mod at_a_terminal {
     use std::io::{Read, Write};
 
     use super::*;
-    use crate::terminal::terminal;
+    use crate::terminal::open_pty;
 
     /// Runs a command at a terminal, and types each answer when its question appears. Returns the exit code
     /// and all that was shown.
     fn run_at_terminal(project: &Project, line: &str, answers: &[(&str, &str)]) -> (Option<i32>, String) {
-        let (mut ours, theirs) = terminal();
+        let (mut ours, theirs) = open_pty();
         let template = project.command(line);
         // setsid makes the terminal the one that the program is controlled by, as a login shell has it.
         let mut command = Command::new("setsid");

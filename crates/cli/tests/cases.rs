@@ -5,24 +5,24 @@ mod support;
 
 use std::path::Path;
 
-use support::case::{Ending, run_all};
+use support::case::{ExpectedEnd, run_all};
 
-fn run(ending: Ending) {
+fn run(ending: ExpectedEnd) {
     let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
     run_all(&cases, ending, &[("reenact", Path::new(env!("CARGO_BIN_EXE_reenact")))]);
 }
 
 #[test]
 fn what_holds() {
-    run(Ending::Holds);
+    run(ExpectedEnd::Holds);
 }
 
 #[test]
 fn what_is_refused() {
-    run(Ending::Refused);
+    run(ExpectedEnd::Refused);
 }
 
 #[test]
 fn what_cannot_be_done() {
-    run(Ending::Impossible);
+    run(ExpectedEnd::Impossible);
 }

@@ -9,12 +9,12 @@
 mod compare;
 #[path = "clients/denied.rs"]
 mod denied;
-#[path = "clients/flight.rs"]
-mod flight;
 #[path = "clients/installed.rs"]
 mod installed;
-#[path = "clients/mind.rs"]
-mod mind;
+#[path = "clients/scenario.rs"]
+mod scenario;
+#[path = "clients/scripted_model.rs"]
+mod scripted_model;
 #[path = "clients/secret.rs"]
 mod secret;
 mod support;
@@ -32,7 +32,7 @@ macro_rules! scenarios {
                 #[ignore = "needs the vendors' clients: cargo xtask test clients"]
                 fn $scenario() {
                     let name = concat!(stringify!($client), "::", stringify!($scenario));
-                    super::flight::check(&CLIENT, stringify!($scenario), name);
+                    super::scenario::check(&CLIENT, stringify!($scenario), name);
                 }
             )*
 
@@ -40,7 +40,7 @@ macro_rules! scenarios {
             #[ignore = "needs the vendors' clients: cargo xtask test clients"]
             fn every_function_of_the_script_is_a_test() {
                 let name = concat!(stringify!($client), "::every_function_of_the_script_is_a_test");
-                super::flight::check_list(&CLIENT, &[$(stringify!($scenario)),*], name);
+                super::scenario::check_list(&CLIENT, &[$(stringify!($scenario)),*], name);
             }
         }
     };

@@ -17,7 +17,7 @@ use std::sync::OnceLock;
 
 use support::folder::Folder;
 use support::text;
-use support::words::Line;
+use support::words::CommandLine;
 
 /// A command in a document, with the output that the document shows.
 #[derive(Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ fn documented_commands(document: &str) -> Vec<DocumentedCommand> {
 #[derive(Debug, PartialEq, Eq)]
 enum Action {
     /// Run `reenact` or `reenact-verify` with arguments.
-    Run { program: &'static str, line: Line },
+    Run { program: &'static str, line: CommandLine },
     /// Print the exit code of the command before.
     ExitCode,
     /// A command of the workspace that takes long; only its existence is checked.
@@ -86,7 +86,7 @@ fn action(command: &str) -> Result<Action, String> {
     if command.starts_with("git clone ") {
         return Ok(Action::Skip);
     }
-    let mut line = Line::parse(command);
+    let mut line = CommandLine::parse(command);
     let words: Vec<&str> = line.words.iter().map(String::as_str).collect();
     let unknown = || Err(format!("this test does not know how to run: {command}"));
     let (program, used) = match words[..] {
@@ -136,7 +136,7 @@ fn build_beside(other: &Path, name: &str) -> PathBuf {
 }
 
 /// Runs a command; returns its exit code and what a terminal would show.
-fn run(program: &Path, line: &Line, folder: &Folder) -> (i32, String) {
+fn run(program: &Path, line: &CommandLine, folder: &Folder) -> (i32, String) {
     let (mut shown, screen) = std::io::pipe().unwrap();
     let mut command = support::command(program, folder);
     command.args(&line.words).stderr(screen.try_clone().unwrap());
@@ -263,7 +263,7 @@ fn commands_that_nobody_knows_are_refused() {
     for command in ["ls", "cargo build", "cargo run -p xtask", "reenact canon | sha256sum"] {
         assert_eq!(action(command), Err(format!("this test does not know how to run: {command}")));
     }
-    let line = Line::parse("reenact canon --profile jcs < 'a b.json' >c.json");
+    let line = CommandLine::parse("reenact canon --profile jcs < 'a b.json' >c.json");
     assert_eq!((line.input.as_deref(), line.output.as_deref()), (Some("a b.json"), Some("c.json")));
 }
 

@@ -151,7 +151,7 @@ fn by_one_of_the_approvers() {
     // The type is the one that the key is registered with, whatever the token claims.
     assert_eq!(
         judged(&[approver(&TestKey::of(1), Automated)], None),
-        Err(TokenRefusal::WrongSignerType { said: Human, registered: Automated })
+        Err(TokenRefusal::WrongSignerType { claimed: Human, registered: Automated })
     );
     assert_eq!(
         judged(&[approver(&TestKey::of(1), Automated), approver(&TestKey::of(1), Human)], None),
@@ -309,7 +309,7 @@ fn every_refusal_has_a_word() {
         (TokenRefusal::OtherAction, "other_action"),
         (TokenRefusal::OtherName, "other_name"),
         (TokenRefusal::OtherInput, "other_input"),
-        (TokenRefusal::WrongSignerType { said: Human, registered: Delegate }, "wrong_signer_type"),
+        (TokenRefusal::WrongSignerType { claimed: Human, registered: Delegate }, "wrong_signer_type"),
         (TokenRefusal::SignerTypeNotAllowed { signer_type: Delegate }, "signer_type_not_allowed"),
         (TokenRefusal::NotYetValid, "not_yet_valid"),
         (TokenRefusal::Expired, "expired"),

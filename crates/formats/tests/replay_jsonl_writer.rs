@@ -90,7 +90,7 @@ fn what_has_no_place_is_refused_and_nothing_is_written() {
         step_utility,
         latency_ms: 1,
     };
-    let number = ReplayJsonlWriteError::Number { member: "step_utility", least: -1, most: 1 };
+    let number = ReplayJsonlWriteError::Number { member: "step_utility", min: -1, max: 1 };
     for bad in [f32::NAN, f32::INFINITY, -1.5] {
         assert_eq!(writer.emit(T, &utility(bad)), Err(number.clone()), "{bad}");
     }
@@ -134,7 +134,7 @@ fn sessions_that_cannot_end_or_begin() {
         open.end(T, SessionStatus::Success, 1.0).err(),
         Some(ReplayJsonlWriteError::OpenCalls { count: 1 })
     );
-    let number = ReplayJsonlWriteError::Number { member: "confidence", least: 0, most: 1 };
+    let number = ReplayJsonlWriteError::Number { member: "confidence", min: 0, max: 1 };
     assert_eq!(writer().end(T, SessionStatus::Success, f32::NAN).err(), Some(number));
 }
 

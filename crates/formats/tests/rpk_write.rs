@@ -203,7 +203,7 @@ fn migration_keeps_what_it_does_not_know() {
 fn what_cannot_be_migrated() {
     let legacy = String::from_utf8(std::fs::read(folder("examples/runs/legacy-0.9.rpk")).unwrap()).unwrap();
     let why = |text: &str, target: &str| migrate(text.as_bytes(), target).unwrap_err();
-    assert_eq!(why(&legacy, "2.0"), RpkMigrateError::Target { asked: "2.0".into() });
+    assert_eq!(why(&legacy, "2.0"), RpkMigrateError::Target { requested: "2.0".into() });
     assert_eq!(
         why(&legacy.replace("\"0.9\"", "\"0.8\""), "1.0"),
         RpkMigrateError::Source { found: "0.8".into() }

@@ -50,7 +50,7 @@ pub struct RecordingConfig {
 
 impl fmt::Debug for RecordingConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recording")
+        f.debug_struct("RecordingConfig")
             .field("routes", &self.routes)
             .field("environment", &self.environment)
             .field("limits", &self.limits)

@@ -66,7 +66,7 @@ impl Gateway {
         let listener = TcpListener::from_std(listener).map_err(unusable)?;
         let address = listener.local_addr().map_err(unusable)?;
         let routes: Vec<Arc<VendorRoute>> = mode.routes().iter().cloned().map(Arc::new).collect();
-        let door = RequestGate { address, token: token.clone(), routes: routes.clone() };
+        let gate = RequestGate { address, token: token.clone(), routes: routes.clone() };
         let mut notes = Vec::new();
         let (limit, job) = match mode {
             GatewayMode::Record(recording) => (
@@ -81,10 +81,10 @@ impl Gateway {
             RequestHandler::Record(recorder) => Some(Arc::clone(recorder.capture())),
             RequestHandler::Replay(_) => None,
         };
-        let server = Arc::new(Server { gate: door, max_request_bytes: limit, handler: job });
+        let server = Arc::new(Server { gate, max_request_bytes: limit, handler: job });
         let (stop, stopping) = oneshot::channel();
-        let (running, ended) = mpsc::channel(1);
-        let accepting = tokio::spawn(accept_connections(listener, server, stopping, running));
+        let (guard, ended) = mpsc::channel(1);
+        let accepting = tokio::spawn(accept_connections(listener, server, stopping, guard));
         Ok(Self {
             address,
             token,
@@ -205,8 +205,8 @@ async fn serve_connection(socket: TcpStream, server: Arc<Server>, guard: Recordi
     let socket = ClientSocket::new(socket, hang_up);
     let state = socket.state();
     let service = service_fn(move |request| {
-        let (server, state, running) = (Arc::clone(&server), Arc::clone(&state), guard.clone());
-        async move { server.serve(request, state, running).await }
+        let (server, state, guard) = (Arc::clone(&server), Arc::clone(&state), guard.clone());
+        async move { server.serve(request, state, guard).await }
     });
     let mut builder = Builder::new(TokioExecutor::new());
     // `ClientSocket` decides on the client's EOF instead.

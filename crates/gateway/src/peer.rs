@@ -12,13 +12,13 @@ use std::net::SocketAddr;
 pub(crate) fn client_disconnected(peer: SocketAddr, local: SocketAddr) -> bool {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
     !tables.iter().any(|table| {
-        std::fs::read_to_string(table).is_ok_and(|text| is_held(&text, peer.port(), local.port()))
+        std::fs::read_to_string(table).is_ok_and(|text| is_own_connection(&text, peer.port(), local.port()))
     })
 }
 
 /// Returns true if a process holds the socket between two ports. Both ends are on this machine, so the pair of
 /// ports identifies the socket.
-fn is_held(table: &str, from: u16, to: u16) -> bool {
+fn is_own_connection(table: &str, from: u16, to: u16) -> bool {
     let (from, to) = (format!(":{from:04X}"), format!(":{to:04X}"));
     table.lines().skip(1).any(|line| {
         let mut columns = line.split_ascii_whitespace();
@@ -43,11 +43,11 @@ mod tests {
 
     #[test]
     fn read_from_the_table() {
-        assert!(is_held(TABLE, 50000, 8080));
-        assert!(!is_held(TABLE, 50001, 8080));
-        assert!(!is_held(TABLE, 50002, 8080));
-        assert!(!is_held(TABLE, 8080, 50000));
-        assert!(!is_held("", 50000, 8080));
+        assert!(is_own_connection(TABLE, 50000, 8080));
+        assert!(!is_own_connection(TABLE, 50001, 8080));
+        assert!(!is_own_connection(TABLE, 50002, 8080));
+        assert!(!is_own_connection(TABLE, 8080, 50000));
+        assert!(!is_own_connection("", 50000, 8080));
     }
 
     #[cfg(target_os = "linux")]

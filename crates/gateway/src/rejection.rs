@@ -74,9 +74,9 @@ pub(crate) fn vendor_error(
     code: &str,
     message: &str,
 ) -> Response<ClientBody> {
-    let refusal = error_reply::ErrorReply { status: status.as_u16(), kind, code, message };
+    let reply = error_reply::ErrorReply { status: status.as_u16(), kind, code, message };
     let headers = [("content-type", "application/json".to_owned())];
-    response(refusal.status, &headers, error_reply::body(vendor, &refusal))
+    response(reply.status, &headers, error_reply::error_body(vendor, &reply))
 }
 
 /// Makes an answer of status, headers and body. Header values that are not valid are dropped.

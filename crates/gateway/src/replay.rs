@@ -87,7 +87,7 @@ impl Replayer {
 fn replay_response(
     recorded: ServedAnswer,
     pace: ReplayPace,
-    begun: Instant,
+    started_at: Instant,
     socket: Arc<ClientSocketState>,
     in_flight: InFlight,
 ) -> Option<Response<ClientBody>> {
@@ -104,7 +104,7 @@ fn replay_response(
     let is_stream = content_type.is_some_and(exchange::is_stream);
     // A body of known length is sent with `content-length`; a stream, and a body that will break off, without.
     let has_length = !is_stream && !recorded.is_cut && trailers.is_empty();
-    let body = ReplayedBody::new(recorded, trailers, has_length, pace, begun, socket, in_flight);
+    let body = ReplayedBody::new(recorded, trailers, has_length, pace, started_at, socket, in_flight);
     let mut response = Response::new(ClientBody::Replayed(Box::new(body)));
     *response.status_mut() = status;
     *response.headers_mut() = headers;
@@ -147,22 +147,22 @@ pub(crate) struct ReplayedBody {
 
 impl ReplayedBody {
     /// Cuts a recorded body at its recorded reads. Each piece is due at its recorded time, counted from
-    /// `begun`.
+    /// `started_at`.
     fn new(
         recorded: ServedAnswer,
         trailers: HeaderMap,
         has_length: bool,
         pace: ReplayPace,
-        begun: Instant,
+        started_at: Instant,
         socket: Arc<ClientSocketState>,
         in_flight: InFlight,
     ) -> Self {
         let remaining_bytes = has_length.then_some(recorded.body.len() as u64);
         let mut rest = Bytes::from(recorded.body);
         let mut pieces = VecDeque::with_capacity(recorded.chunks.len() + 1);
-        let mut at = begun;
+        let mut at = started_at;
         for (since, length) in recorded.chunks {
-            at = begun + since;
+            at = started_at + since;
             let piece = rest.split_to(length.min(rest.len()));
             if !piece.is_empty() {
                 pieces.push_back((at, piece));

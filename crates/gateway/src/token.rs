@@ -61,7 +61,7 @@ impl GatewayToken {
 /// Hides the secret, so that a printed gateway does not contain it.
 impl fmt::Debug for GatewayToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Token(…)")
+        f.write_str("GatewayToken(…)")
     }
 }
 
@@ -92,6 +92,6 @@ mod tests {
         let (one, other) = (GatewayToken::generate().unwrap(), GatewayToken::generate().unwrap());
         assert!(!one.matches(other.as_str()));
         assert!(GatewayToken::parse(one.as_str()).is_ok());
-        assert_eq!(format!("{one:?}"), "Token(…)");
+        assert_eq!(format!("{one:?}"), "GatewayToken(…)");
     }
 }

@@ -94,7 +94,7 @@ impl TracedRun {
     /// Recovers the run from its files at one point, and checks that nothing others had seen is missing.
     fn check_recovery(&self, moment: &StorageSnapshot, at: &str, only_whole: bool) {
         let (place, logs) = (TestDir::in_memory(), Logs::new().unwrap());
-        let log_place = logs.place();
+        let log_dir = logs.place();
         fs::create_dir_all(place.join(".reenact/runs").join(self.run_id.to_string())).unwrap();
         for (path, bytes) in &moment.files {
             let path = match path.strip_prefix(&self.dir) {
@@ -107,7 +107,7 @@ impl TracedRun {
         let folder = RunStore::new(place.join(RunStore::NAME));
         let mut remains = None;
         let resumed = Recorder::builder(&folder, &self.key).resume(self.run_id, || {
-            remains = LeftoverLog::read(&log_place, self.run_id).unwrap();
+            remains = LeftoverLog::read(&log_dir, self.run_id).unwrap();
             remains.as_ref()?.journal_bytes()
         });
         let path = match resumed {

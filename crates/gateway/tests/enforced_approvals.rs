@@ -114,12 +114,12 @@ fn reasons(sealed: &SealedRun, event_type: &str, member: &str) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn granted_it_happens() {
-    for (api, more) in ModelApi::ALL.into_iter().flat_map(|door| [(door, ""), (door, STREAM)]) {
+    for (api, more) in ModelApi::ALL.into_iter().flat_map(|api| [(api, ""), (api, STREAM)]) {
         let approvals = ApprovalRun::start(&["tool.call"]);
         let asking = approvals.ask(api, more);
         let asked = approvals.pending_question().await;
         assert_eq!(
-            (asked.name.as_str(), asked.input.as_str(), asked.is_whole),
+            (asked.name.as_str(), asked.input.as_str(), asked.is_input_whole),
             ("lookup", r#"{"q":"x"}"#, true)
         );
         assert_eq!(asked.rule, "required_approvals[0]");

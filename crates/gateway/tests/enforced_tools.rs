@@ -109,7 +109,7 @@ async fn a_denied_tool_in_a_stream() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn text_comes_at_once_and_calls_when_they_are_decided_on() {
-    for (api, tool) in ModelApi::ALL.into_iter().flat_map(|door| [(door, "lookup"), (door, "pay_invoice")]) {
+    for (api, tool) in ModelApi::ALL.into_iter().flat_map(|api| [(api, "lookup"), (api, "pay_invoice")]) {
         let reply = ScriptedReply::text("One moment, please.").and_call(tool, r#"{"iban":"AT61"}"#);
         let script = Script::replying(move |_| reply.clone()).gated();
         let vendor = ScriptedVendor::start(script).unwrap();
@@ -171,7 +171,7 @@ async fn text_comes_at_once_and_calls_when_they_are_decided_on() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_allowed_tool_goes_its_way() {
-    for (api, more) in ModelApi::ALL.into_iter().flat_map(|door| [(door, ""), (door, STREAM)]) {
+    for (api, more) in ModelApi::ALL.into_iter().flat_map(|api| [(api, ""), (api, STREAM)]) {
         let script = Script::replying(|_| {
             ScriptedReply::call("lookup", r#"{"q":"x"}"#).and_call("lookup", r#"{"q":"y"}"#)
         });
@@ -203,7 +203,7 @@ async fn an_allowed_tool_goes_its_way() {
 /// A document is handed on completely or not at all; of a stream the calls before the denied one.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_of_two_tools_is_denied() {
-    for (api, more) in ModelApi::ALL.into_iter().flat_map(|door| [(door, ""), (door, STREAM)]) {
+    for (api, more) in ModelApi::ALL.into_iter().flat_map(|api| [(api, ""), (api, STREAM)]) {
         let reply =
             ScriptedReply::call("lookup", r#"{"q":"x"}"#).and_call("pay_invoice", r#"{"iban":"AT61"}"#);
         let vendor = ScriptedVendor::start(Script::replying(move |_| reply.clone())).unwrap();
@@ -254,7 +254,7 @@ async fn a_stream_that_is_cut_while_it_is_held() {
 /// not.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_leaves() {
-    for (api, is_held) in ModelApi::ALL.into_iter().flat_map(|door| [(door, true), (door, false)]) {
+    for (api, is_held) in ModelApi::ALL.into_iter().flat_map(|api| [(api, true), (api, false)]) {
         let script = Script::replying(|_| wants_to_pay()).map(move |_, answer| {
             let body = String::from_utf8(answer.body()).unwrap();
             let text = before(&body, "pay_invoice").matches("\n\n").count();

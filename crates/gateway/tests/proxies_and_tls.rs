@@ -205,9 +205,9 @@ async fn what_the_environment_says_wrong() {
     let vendor = ScriptedVendor::start(Script::echo()).unwrap();
     let run = LiveRun::start(&vendor);
     let start = |environment, root: &str| {
-        let (pen, limits) = (run.pen(), GatewayLimits::default());
+        let (writer, limits) = (run.event_writer(), GatewayLimits::default());
         let work = GatewayMode::Record(Box::new(RecordingConfig {
-            writer: pen,
+            writer,
             log: None,
             durability: reenact_record::Durability::Process,
             policy: None,

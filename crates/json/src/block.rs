@@ -15,11 +15,11 @@ pub(crate) fn byte_mask(block: &[u8; BLOCK], wanted: u8) -> u64 {
     for (at, (bit, byte)) in bits.iter_mut().zip(block).enumerate() {
         *bit = if *byte == wanted { 1 << (at % 8) } else { 0 };
     }
-    let mut places = [0; 8];
-    for (place, eight) in places.iter_mut().zip(bits.as_chunks::<8>().0) {
-        *place = u64::from_le_bytes(*eight).wrapping_mul(SUM).to_be_bytes()[0];
+    let mut mask = [0; 8];
+    for (mask_byte, eight) in mask.iter_mut().zip(bits.as_chunks::<8>().0) {
+        *mask_byte = u64::from_le_bytes(*eight).wrapping_mul(SUM).to_be_bytes()[0];
     }
-    u64::from_le_bytes(places)
+    u64::from_le_bytes(mask)
 }
 
 /// Returns the backslashes of a block that begin an escape: in a run of backslashes every other one, from the first on. The
@@ -57,9 +57,9 @@ pub fn skip_blocks<R: BlockRule>(text: &[u8], mut at: usize, rule: &mut R) -> us
         let inside = (ends & ends.wrapping_neg()).wrapping_sub(1);
         let mut others = escaped & inside & !(quotes | slashes);
         while others != 0 {
-            let place = others.trailing_zeros() as usize;
-            if !rule.accepts_escape(block[place % BLOCK]) {
-                return at + place - 1;
+            let position = others.trailing_zeros() as usize;
+            if !rule.accepts_escape(block[position % BLOCK]) {
+                return at + position - 1;
             }
             others &= others - 1;
         }

@@ -180,15 +180,15 @@ mod tests {
     #[test]
     fn every_byte_in_every_place_of_a_block() {
         for byte in 0..=u8::MAX {
-            for place in 0..BLOCK {
+            for position in 0..BLOCK {
                 let mut block = [b'a'; BLOCK];
-                block[place] = byte;
-                assert_eq!(is_plain_block(&block), !stops_at(byte), "{byte:#04x} at {place}");
+                block[position] = byte;
+                assert_eq!(is_plain_block(&block), !stops_at(byte), "{byte:#04x} at {position}");
                 let half = block.first_chunk().unwrap();
                 assert_eq!(
                     is_plain_half(half),
-                    !stops_at(byte) || place >= HALF_BLOCK,
-                    "{byte:#04x} at {place}"
+                    !stops_at(byte) || position >= HALF_BLOCK,
+                    "{byte:#04x} at {position}"
                 );
             }
         }

@@ -78,7 +78,7 @@ pub fn date_time(seconds: i64) -> Option<[u8; DATE_TIME_BYTES]> {
     let date = CivilDate::from_days(seconds.div_euclid(SECONDS_PER_DAY))?;
     let second = i32::try_from(seconds.rem_euclid(SECONDS_PER_DAY)).ok()?;
     let mut text = *b"0000-00-00T00:00:00";
-    for (number, place) in [
+    for (number, range) in [
         (date.year, 0..4),
         (date.month, 5..7),
         (date.day, 8..10),
@@ -86,7 +86,7 @@ pub fn date_time(seconds: i64) -> Option<[u8; DATE_TIME_BYTES]> {
         (second / 60 % 60, 14..16),
         (second % 60, 17..19),
     ] {
-        put_digits(number.unsigned_abs(), &mut text[place]);
+        put_digits(number.unsigned_abs(), &mut text[range]);
     }
     Some(text)
 }

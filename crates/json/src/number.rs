@@ -252,8 +252,8 @@ mod tests {
     fn assert_short_cut_agrees(literal: &str) {
         let span = scan(literal.as_bytes(), 0).unwrap();
         assert_eq!(span.end, literal.len());
-        let long_way = text(literal).is_ok_and(|text| text == literal);
-        assert_eq!(is_canonical(literal.as_bytes(), span.is_integer), long_way, "{literal}");
+        let expected = text(literal).is_ok_and(|text| text == literal);
+        assert_eq!(is_canonical(literal.as_bytes(), span.is_integer), expected, "{literal}");
     }
 
     proptest! {

@@ -9,7 +9,7 @@ pub struct OpenObject {
     pub(crate) start: usize,
     /// Offset behind the closing brace, once the object is finished; until then the offset of the opening brace.
     pub(crate) end: usize,
-    pub(crate) is_empty_so_far: bool,
+    pub(crate) has_no_member_yet: bool,
     pub(crate) is_finished: bool,
     pub(crate) is_sorted: bool,
     /// True while all names are ASCII without escapes, so that their bytes sort as their UTF-16 code units do.
@@ -24,7 +24,7 @@ impl OpenObject {
             names_start,
             start,
             end: start,
-            is_empty_so_far: true,
+            has_no_member_yet: true,
             is_finished: false,
             is_sorted: true,
             is_plain: true,

@@ -223,7 +223,7 @@ impl<'a> Scanner<'a> {
             return Ok(None);
         }
         self.skip_space();
-        match (self.peek(), object.is_empty_so_far) {
+        match (self.peek(), object.has_no_member_yet) {
             (Some(b'}'), _) => {
                 self.at += 1;
                 object.is_finished = true;
@@ -238,7 +238,7 @@ impl<'a> Scanner<'a> {
             (_, false) => return Err(*self.unexpected_error("a comma or the end of the object")),
             (_, true) => {}
         }
-        object.is_empty_so_far = false;
+        object.has_no_member_yet = false;
         let quote = self.at;
         if self.peek() != Some(b'"') {
             return Err(*self.unexpected_error("a member name in quotes"));
@@ -260,13 +260,13 @@ impl<'a> Scanner<'a> {
     /// compares a few bytes where it would scan each name. The name must be plain ASCII.
     #[inline(always)]
     pub fn take_member_if_next<const N: usize>(&mut self, object: &mut OpenObject, member: &[u8; N]) -> bool {
-        let quote = if object.is_empty_so_far { self.at } else { self.at + 1 };
-        let separated = object.is_empty_so_far || self.peek() == Some(b',');
+        let quote = if object.has_no_member_yet { self.at } else { self.at + 1 };
+        let separated = object.has_no_member_yet || self.peek() == Some(b',');
         let is_next = self.input.get(quote..).and_then(<[u8]>::first_chunk::<N>) == Some(member);
         if object.is_finished || !separated || !is_next {
             return false;
         }
-        object.is_empty_so_far = false;
+        object.has_no_member_yet = false;
         let (start, end) = (quote + 1, quote + N - 2);
         let key = string::sort_key_of(member.get(1..N - 2).unwrap_or_default());
         let ascends = object.is_plain && object.last_key < key;
@@ -393,12 +393,12 @@ impl<'a> Scanner<'a> {
                 return Err(self.unexpected_error("a member name in quotes"));
             }
             self.scan_name(&mut object)?;
-            let place = self.names.last().copied().unwrap_or_default();
+            let name_span = self.names.last().copied().unwrap_or_default();
             if !self.is_next_after_space(b':') {
                 return Err(self.unexpected_error("a colon"));
             }
             self.at += 1;
-            on_member(name_text(self.input, place), self.is_last_string_escaped, self.at - object.start);
+            on_member(name_text(self.input, name_span), self.is_last_string_escaped, self.at - object.start);
             self.skip_any()?;
             if self.is_next_after_space(b',') {
                 self.at += 1;

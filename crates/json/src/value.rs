@@ -273,8 +273,8 @@ impl<'a> Value<'a> {
         let mut missing = N;
         for (name, value) in self.members() {
             let wanted = picked.iter_mut().zip(names).find(|(_, wanted)| name.is_string(wanted));
-            if let Some((place, _)) = wanted {
-                *place = Some(value);
+            if let Some((slot, _)) = wanted {
+                *slot = Some(value);
                 missing -= 1;
                 if missing == 0 {
                     break;

@@ -41,8 +41,8 @@ impl KeyName {
     /// Returns the name under which a key is kept after its rotation: `<name>-<first 8 of its id>`.
     fn rotated(&self, key: &SecretKey) -> Self {
         let id = key.public_key().id().to_string();
-        let longest = MAX_NAME_BYTES - 9;
-        Self(format!("{:.longest$}-{id:.8}", self.0))
+        let max_bytes = MAX_NAME_BYTES - 9;
+        Self(format!("{:.max_bytes$}-{id:.8}", self.0))
     }
 }
 
@@ -345,17 +345,17 @@ impl KeyStore {
     /// key. There is a complete key under the name at any moment, and an interrupted rotation can be repeated.
     pub fn rotate(&self, name: &KeyName, new: &SecretKey) -> Result<(KeyName, SecretKey), KeyStoreError> {
         let old = self.load(name)?;
-        let kept = name.rotated(&old);
-        match self.create(&kept, &old) {
+        let old_name = name.rotated(&old);
+        match self.create(&old_name, &old) {
             // Left over from a rotation that was interrupted here.
             Err(KeyStoreError::Exists { .. })
-                if self.load(&kept).is_ok_and(|key| key.public_key() == old.public_key()) => {}
+                if self.load(&old_name).is_ok_and(|key| key.public_key() == old.public_key()) => {}
             result => result?,
         }
         let path = self.path(name);
         durable::replace(&path, jwk_line(new).as_bytes(), Readers::Owner)
             .map_err(|error| KeyStoreError::io(&path, &error))?;
-        Ok((kept, old))
+        Ok((old_name, old))
     }
 
     /// Loads the key `default`, and makes it if there is none. If two processes do so at the same time, both get the

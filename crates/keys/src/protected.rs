@@ -276,16 +276,11 @@ impl ProtectedKey {
                 member: "signer_type",
                 wanted: "human, delegate or automated",
             })?;
-        let (least, most) = (KdfCost::MIN, KdfCost::MAX);
+        let (min, max) = (KdfCost::MIN, KdfCost::MAX);
         let cost = KdfCost {
-            memory_kib: file.number(
-                "memory_kib",
-                least.memory_kib,
-                most.memory_kib,
-                "from 19456 to 1048576",
-            )?,
-            passes: file.number("passes", least.passes, most.passes, "from 2 to 16")?,
-            lanes: file.number("lanes", least.lanes, most.lanes, "from 1 to 16")?,
+            memory_kib: file.number("memory_kib", min.memory_kib, max.memory_kib, "from 19456 to 1048576")?,
+            passes: file.number("passes", min.passes, max.passes, "from 2 to 16")?,
+            lanes: file.number("lanes", min.lanes, max.lanes, "from 1 to 16")?,
         };
         let mut beside = Vec::new();
         canonical::write_without(value, &["ciphertext"], &mut beside)
@@ -336,14 +331,14 @@ impl ProtectedKeyMembers<'_> {
     fn number(
         &self,
         member: &'static str,
-        least: u32,
-        most: u32,
+        min: u32,
+        max: u32,
         wanted: &'static str,
     ) -> Result<u32, ProtectedKeyFault> {
         let number = self.0.member(member).and_then(|value| value.unsigned_integer());
         let number = number.and_then(|number| u32::try_from(number).ok());
         number
-            .filter(|number| (least..=most).contains(number))
+            .filter(|number| (min..=max).contains(number))
             .ok_or(ProtectedKeyFault::Member { member, wanted })
     }
 

@@ -244,9 +244,9 @@ mod tests {
             let at = at % text.len();
             text[at] = byte;
             if let Err(error) = SecretKey::from_jwk(&text) {
-                let said = format!("{error} {error:?}");
+                let message = format!("{error} {error:?}");
                 for part in D.as_bytes().windows(6) {
-                    prop_assert!(!said.contains(core::str::from_utf8(part).unwrap()), "{}", said);
+                    prop_assert!(!message.contains(core::str::from_utf8(part).unwrap()), "{}", message);
                 }
             }
         }

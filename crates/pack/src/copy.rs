@@ -20,8 +20,8 @@ pub(crate) fn copy_exactly(
     let mut buffer = vec![0; BUFFER_BYTES];
     let mut remaining = size;
     while remaining > 0 {
-        let room = at_most(remaining, buffer.len());
-        let got = read_retrying(&mut content, &mut buffer[..room])?;
+        let chunk_length = at_most(remaining, buffer.len());
+        let got = read_retrying(&mut content, &mut buffer[..chunk_length])?;
         if got == 0 {
             return Err(wrong_size());
         }

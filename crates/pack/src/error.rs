@@ -22,10 +22,10 @@ pub enum PackError {
         member: Option<String>,
     },
     /// The archive ends before its structure does.
-    #[error("the archive ends inside {stage}{}", of(member))]
+    #[error("the archive ends inside {section}{}", of(member))]
     Truncated {
         /// Part of the archive that was being read.
-        stage: ArchiveStage,
+        section: ArchiveSection,
         /// Name of the member in which it happened, if there is one.
         member: Option<String>,
     },
@@ -46,12 +46,12 @@ pub enum PackError {
         fault: NameFault,
     },
     /// A member that is not a plain file, or a header form that the rules refuse.
-    #[error("member {} is {entry}, which is not accepted", shown(member))]
+    #[error("member {} is {member_type}, which is not accepted", shown(member))]
     Forbidden {
         /// Name of the member, as far as it is known.
         member: String,
         /// Type of the member, or form of its header.
-        entry: UnsupportedMember,
+        member_type: UnsupportedMember,
     },
     /// Two members with the same name.
     #[error("two members are named {}", shown(name))]
@@ -84,16 +84,16 @@ pub enum PackError {
         field: RepeatedField,
     },
     /// Bytes after the end of the archive's structure.
-    #[error("there is data after {stage}")]
+    #[error("there is data after {section}")]
     TrailingData {
         /// Part of the archive that had ended.
-        stage: ArchiveStage,
+        section: ArchiveSection,
     },
     /// A checksum that does not match the bytes.
-    #[error("the checksum of {checked} does not match{}", of(member))]
+    #[error("the checksum of {checksum} does not match{}", of(member))]
     Checksum {
         /// Checksum that is wrong.
-        checked: ChecksumKind,
+        checksum: ChecksumKind,
         /// Name of the member in which it happened, if there is one.
         member: Option<String>,
     },
@@ -110,7 +110,7 @@ pub enum PackError {
 /// Part of an archive at which an error occurred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ArchiveStage {
+pub enum ArchiveSection {
     /// A 512-byte tar header.
     #[error("a tar header")]
     TarHeader,
@@ -357,8 +357,8 @@ impl PackError {
         PackError::Malformed { fault, member: None }
     }
 
-    pub(crate) fn truncated(stage: ArchiveStage) -> PackError {
-        PackError::Truncated { stage, member: None }
+    pub(crate) fn truncated(section: ArchiveSection) -> PackError {
+        PackError::Truncated { section, member: None }
     }
 
     /// Adds the name of the member in which the error occurred, unless the error names one already.
@@ -411,7 +411,7 @@ mod tests {
 
     #[test]
     fn errors_survive_the_way_through_io() {
-        let error = PackError::truncated(ArchiveStage::Content).in_member("a");
+        let error = PackError::truncated(ArchiveSection::Content).in_member("a");
         assert_eq!(PackError::from(io::Error::from(error.clone())), error);
     }
 }

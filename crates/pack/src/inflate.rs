@@ -114,8 +114,8 @@ impl Inflater {
             return Ok(InflateStep { consumed: 0, produced: 0, stop: InflateStop::StreamEnd });
         }
         let flags = TINFL_FLAG_HAS_MORE_INPUT | TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
-        let room = &mut self.window[..self.output_limit];
-        let (status, used, made) = decompress(&mut self.core, input, room, self.output_end, flags);
+        let output = &mut self.window[..self.output_limit];
+        let (status, used, made) = decompress(&mut self.core, input, output, self.output_end, flags);
         self.output_end += made;
         let stop = match status {
             TINFLStatus::Done => InflateStop::StreamEnd,

@@ -3,7 +3,7 @@
 //! [`ChunkStream`] is `BufRead` with [`PackError`]: every layer (file, gunzip, zip entry) implements it, and an
 //! [`ArchiveMember`](crate::ArchiveMember) reads a bounded part of one.
 
-use crate::error::{ArchiveStage, PackError};
+use crate::error::{ArchiveSection, PackError};
 use crate::limits::ArchiveLimit;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
@@ -44,13 +44,13 @@ pub(crate) fn read_full(stream: &mut dyn ChunkStream, out: &mut [u8]) -> Result<
     Ok(done)
 }
 
-/// Reads exactly `N` bytes; the archive is truncated at `stage` if there are fewer.
+/// Reads exactly `N` bytes; the archive is truncated at `section` if there are fewer.
 pub(crate) fn read_array<const N: usize>(
     stream: &mut dyn ChunkStream,
-    stage: ArchiveStage,
+    section: ArchiveSection,
 ) -> Result<[u8; N], PackError> {
     let mut out = [0; N];
-    if read_full(stream, &mut out)? < N { Err(PackError::truncated(stage)) } else { Ok(out) }
+    if read_full(stream, &mut out)? < N { Err(PackError::truncated(section)) } else { Ok(out) }
 }
 
 /// Reads exactly `length` bytes into a vector that grows as they arrive: the length is a claim of the archive, and memory is
@@ -58,13 +58,13 @@ pub(crate) fn read_array<const N: usize>(
 pub(crate) fn read_vec(
     stream: &mut dyn ChunkStream,
     length: u64,
-    stage: ArchiveStage,
+    section: ArchiveSection,
 ) -> Result<Vec<u8>, PackError> {
     let mut out = Vec::new();
     while to_u64(out.len()) < length {
         let chunk = stream.chunk()?;
         if chunk.is_empty() {
-            return Err(PackError::truncated(stage));
+            return Err(PackError::truncated(section));
         }
         let step = at_most(length - to_u64(out.len()), chunk.len());
         out.extend_from_slice(&chunk[..step]);

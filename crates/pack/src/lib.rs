@@ -55,7 +55,7 @@ mod zip;
 
 pub use container::Container;
 pub use error::{
-    ArchiveStage, ChecksumKind, Malformation, PackError, PaxFault, RepeatedField, UnsupportedMember,
+    ArchiveSection, ChecksumKind, Malformation, PackError, PaxFault, RepeatedField, UnsupportedMember,
 };
 pub use limits::{ArchiveLimit, ArchiveLimits, ExpansionLimit};
 pub use member::{ArchiveMember, ArchiveTotals};

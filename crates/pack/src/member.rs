@@ -1,6 +1,6 @@
 //! Member of an archive while a visitor reads it, and the totals of an archive.
 
-use crate::error::{ArchiveStage, PackError};
+use crate::error::{ArchiveSection, PackError};
 use crate::input::{ChunkStream, at_most, to_u64};
 use crate::limits::ArchiveLimit;
 use std::io::{self, Read};
@@ -86,7 +86,7 @@ impl<'a> ArchiveMember<'a> {
             return Ok(&[]);
         }
         let found = match self.content.chunk() {
-            Ok([]) => Err(PackError::truncated(ArchiveStage::Content)),
+            Ok([]) => Err(PackError::truncated(ArchiveSection::Content)),
             found => found,
         };
         match found {
@@ -121,6 +121,9 @@ impl Read for ArchiveMember<'_> {
 
 impl std::fmt::Debug for ArchiveMember<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Member").field("name", &self.name).field("size", &self.size).finish_non_exhaustive()
+        f.debug_struct("ArchiveMember")
+            .field("name", &self.name)
+            .field("size", &self.size)
+            .finish_non_exhaustive()
     }
 }

@@ -13,7 +13,7 @@ use std::ops::Bound::{Excluded, Unbounded};
 #[derive(Debug, Default)]
 pub struct MemberNames {
     admitted: BTreeMap<String, AdmittedName>,
-    kept_bytes: u64,
+    stored_bytes: u64,
 }
 
 #[derive(Debug)]
@@ -38,9 +38,9 @@ impl MemberNames {
         ArchiveLimit::Members.check(self.count().saturating_add(1), limits.members)?;
         let key = case_folded(name);
         let spelled = (key != name.replace('/', "\0")).then(|| Box::<str>::from(name));
-        let kept = key.len() + spelled.as_ref().map_or(0, |text| text.len());
-        self.kept_bytes = self.kept_bytes.saturating_add(u64::try_from(kept).unwrap_or(u64::MAX));
-        ArchiveLimit::AllNameBytes.check(self.kept_bytes, limits.all_name_bytes)?;
+        let stored = key.len() + spelled.as_ref().map_or(0, |text| text.len());
+        self.stored_bytes = self.stored_bytes.saturating_add(u64::try_from(stored).unwrap_or(u64::MAX));
+        ArchiveLimit::AllNameBytes.check(self.stored_bytes, limits.all_name_bytes)?;
 
         if let Some(seen) = self.admitted.get(&key) {
             let other = original_name(&key, seen);

@@ -3,6 +3,8 @@
 //! Agents in other languages are recorded from outside, by `reenact record -- CMD`. A program in Rust can also say itself what it
 //! does, under an envelope that is enforced while it runs, and seal the run at the end.
 
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+
 use std::env;
 use std::error::Error;
 use std::fs;
@@ -12,8 +14,8 @@ use reenact_formats::rer::seal::Signer;
 use reenact_keys::SecretKey;
 use reenact_record::actor::ModelCall;
 use reenact_record::{
-    RawAnswer, RawRequest, RawToolCall, RawToolResult, Recorder, RunEnd, RunId, RunStart, RunStatus,
-    RunStore, Source, ToolChannel,
+    EventSource, RawAnswer, RawRequest, RawToolCall, RawToolResult, Recorder, RunEnd, RunId, RunStart,
+    RunStatus, RunStore, ToolChannel,
 };
 use reenact_verify::{Keys, Options, verify};
 
@@ -54,7 +56,7 @@ fn record(folder: &Path) -> Result<(PathBuf, SecretKey), Box<dyn Error>> {
         tool: "lookup",
         input: r#"{"invoice":2041}"#,
         via: ToolChannel::Sdk,
-        source: Source::Reported,
+        source: EventSource::Reported,
     })?;
     tool.finish(&RawToolResult { output: "unpaid", is_error: false, latency: None })?;
 

@@ -24,7 +24,7 @@ use crate::tool::{RawToolCall, RawToolResult};
 /// use reenact_keys::SecretKey;
 /// use reenact_record::actor::ModelCall;
 /// use reenact_record::{AgentReport, RawAnswer, RawRequest, RawToolCall, RawToolResult, Recorder, RunEnd};
-/// use reenact_record::{RunId, RunStart, RunStatus, RunStore, Source, ToolChannel};
+/// use reenact_record::{RunId, RunStart, RunStatus, RunStore, EventSource, ToolChannel};
 ///
 /// # let dir = std::env::temp_dir().join(format!("reenact-actor-{}", std::process::id()));
 /// # let store = RunStore::new(dir.join(".reenact"));
@@ -45,7 +45,7 @@ use crate::tool::{RawToolCall, RawToolResult};
 ///     tool: "lookup",
 ///     input: r#"{"id":7}"#,
 ///     via: ToolChannel::Sdk,
-///     source: Source::Reported,
+///     source: EventSource::Reported,
 /// })?;
 /// tool.finish(&RawToolResult { output: "found", is_error: false, latency: None })?;
 ///
@@ -231,7 +231,7 @@ impl OpenModelCall {
 
 impl fmt::Debug for OpenModelCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenCall").field("step", &self.step).finish_non_exhaustive()
+        f.debug_struct("OpenModelCall").field("step", &self.step).finish_non_exhaustive()
     }
 }
 
@@ -269,7 +269,7 @@ impl OpenToolCall {
 
 impl fmt::Debug for OpenToolCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenTool").field("step", &self.step).finish_non_exhaustive()
+        f.debug_struct("OpenToolCall").field("step", &self.step).finish_non_exhaustive()
     }
 }
 

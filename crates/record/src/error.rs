@@ -18,7 +18,7 @@ use crate::run_store::RunStoreError;
 pub enum RecordError {
     /// The folder of runs cannot be used.
     #[error(transparent)]
-    Folder(#[from] RunStoreError),
+    RunStore(#[from] RunStoreError),
     /// The run has ended: nothing can be added to it.
     #[error("the run has ended")]
     Ended,

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use reenact_formats::rer::EventType;
 use reenact_formats::rer::payload::{
-    CaptureGap, ErrorRaised, ExchangeCalled, ExchangeReturned, HttpAnswer, HttpRequest, Source, ToolCalled,
-    ToolReturned,
+    CaptureGap, ErrorRaised, EventSource, ExchangeCalled, ExchangeReturned, HttpAnswer, HttpRequest,
+    ToolCalled, ToolReturned,
 };
 use reenact_json::Digest;
 
@@ -126,9 +126,9 @@ impl EventWriter {
     ///
     /// # Errors
     /// Any error of the file system. The unfinished log is removed then: recovery would take it for a complete one.
-    pub fn create_wal(&self, place: &WalDir, run_id: RunId) -> io::Result<Wal> {
+    pub fn create_wal(&self, dir: &WalDir, run_id: RunId) -> io::Result<Wal> {
         let storage = self.shared.lock_state().journal.storage();
-        let log = Wal::create(storage, place, run_id, self.counts().bytes)?;
+        let log = Wal::create(storage, dir, run_id, self.counts().bytes)?;
         let known = self.log_secrets(&log, 0);
         if known.is_err() {
             // A log without its secrets must not stay: recovery would take it for a complete one.
@@ -188,7 +188,7 @@ impl EventWriter {
                 match_key,
                 model: masked_model.as_ref(),
                 provider: &request.provider,
-                source: Source::Observed,
+                source: EventSource::Observed,
                 step_id,
             };
             called.write(payload);
@@ -248,7 +248,7 @@ impl EventWriter {
             ended_by: answer.ended_by,
             http,
             latency_ms: milliseconds(answer.latency),
-            source: Source::Observed,
+            source: EventSource::Observed,
             status: answer.status.map(u64::from),
             step_id: *step,
             ttft_ms: answer.ttft.map(milliseconds),
@@ -312,7 +312,7 @@ impl EventWriter {
     /// Records a capture gap: something that was not seen, and the reason.
     pub fn record_gap(&self, what: &str, why: &str) -> Result<(), RecordError> {
         let (what, why) = (self.shared.masks.text(what), self.shared.masks.text(why));
-        let gap = CaptureGap { source: Source::Observed, step_id: None, what: &what, why: &why };
+        let gap = CaptureGap { source: EventSource::Observed, step_id: None, what: &what, why: &why };
         self.append(EventType::CaptureGap, |payload| gap.write(payload))
     }
 
@@ -323,7 +323,7 @@ impl EventWriter {
         let (boundary, error_type) = (masks.text(boundary), masks.text(error_type));
         let message = masks.text(message);
         let (boundary, error_type, message) = (&boundary, &error_type, &message);
-        let error = ErrorRaised { boundary, error_type, message, source: Source::Observed };
+        let error = ErrorRaised { boundary, error_type, message, source: EventSource::Observed };
         self.append(EventType::ErrorRaised, |payload| error.write(payload))
     }
 

@@ -195,10 +195,10 @@ impl Journal {
     pub(crate) fn append(
         &mut self,
         event_type: EventType,
-        room: JournalSpace,
+        space: JournalSpace,
         members: impl Fn(&mut MaskedPayloadWriter<'_>),
     ) -> Result<(), RecordError> {
-        self.append_as(event_type, room, false, members)
+        self.append_as(event_type, space, false, members)
     }
 
     /// Appends an event. If `withheld`, only the hash of its payload is written. `members` writes the payload, and is
@@ -208,7 +208,7 @@ impl Journal {
     pub(crate) fn append_as(
         &mut self,
         event_type: EventType,
-        room: JournalSpace,
+        space: JournalSpace,
         withheld: bool,
         members: impl Fn(&mut MaskedPayloadWriter<'_>),
     ) -> Result<(), RecordError> {
@@ -225,7 +225,7 @@ impl Journal {
         hashed.result.map_err(|error| RecordError::io(&self.path, &error))?;
         // Time does not go back in a record, whatever the clock says.
         self.latest_time = self.latest_time.max(self.event_time.unwrap_or_else(|| self.clock.now()));
-        self.ensure_in_place()?;
+        self.ensure_same_file()?;
         let timestamp = clock::timestamp(self.latest_time);
         let event = NewEvent {
             step_index: self.next_index,
@@ -243,18 +243,18 @@ impl Journal {
                     true => links.append_canonical(&event, &mut self.line)?,
                     false => links.append(&event, &mut self.line)?,
                 };
-                self.write_line(room)?;
+                self.write_line(space)?;
             }
             Some((digest, _)) if withheld => {
                 links.append_withheld(&event, digest, &mut self.line)?;
-                self.write_line(room)?;
+                self.write_line(space)?;
             }
             Some((digest, bytes)) => {
                 let EventFrame { before, mut after } = links.append_framed(&event, digest)?;
                 after.push(b'\n');
-                self.check_space((before.len() + after.len()) as u64 + bytes, room)?;
-                self.write_long_line(&before, digest, &after, |held, overflow| {
-                    payload::write(held, overflow, &salt, &members);
+                self.check_space((before.len() + after.len()) as u64 + bytes, space)?;
+                self.write_long_line(&before, digest, &after, |buffer, overflow| {
+                    payload::write(buffer, overflow, &salt, &members);
                 })?;
             }
         }
@@ -266,9 +266,9 @@ impl Journal {
     }
 
     /// Appends the line in `self.line`.
-    fn write_line(&mut self, room: JournalSpace) -> Result<(), RecordError> {
+    fn write_line(&mut self, space: JournalSpace) -> Result<(), RecordError> {
         self.line.push(b'\n');
-        self.check_space(self.line.len() as u64, room)?;
+        self.check_space(self.line.len() as u64, space)?;
         let written = append_all(&mut *self.file, &mut [IoSlice::new(&self.line)]);
         // Part of the line may be in the file: an error closes the journal.
         self.close_on_error(written)?;
@@ -278,8 +278,8 @@ impl Journal {
     }
 
     /// Checks that a line of `length` bytes may follow.
-    fn check_space(&self, length: u64, room: JournalSpace) -> Result<(), RecordError> {
-        let reserve = if room == JournalSpace::Reserve { RESERVE_BYTES } else { 0 };
+    fn check_space(&self, length: u64, space: JournalSpace) -> Result<(), RecordError> {
+        let reserve = if space == JournalSpace::Reserve { RESERVE_BYTES } else { 0 };
         let fits = self.bytes + length <= self.max_bytes + reserve;
         if fits { Ok(()) } else { Err(RecordError::Full { bytes: self.bytes }) }
     }
@@ -293,7 +293,7 @@ impl Journal {
         after: &[u8],
         payload: impl FnOnce(&mut Vec<u8>, &mut WritingOverflow<'_>),
     ) -> Result<(), RecordError> {
-        let mut held = std::mem::take(&mut self.payload);
+        let mut buffer = std::mem::take(&mut self.payload);
         let mut line = WritingOverflow {
             file: &mut *self.file,
             journal_hash: &mut self.running_hash,
@@ -301,13 +301,13 @@ impl Journal {
             payload_hash: Hasher::new(),
             result: Ok(()),
         };
-        held.clear();
+        buffer.clear();
         line.put(before);
-        payload(&mut held, &mut line);
-        line.drain(&mut held);
+        payload(&mut buffer, &mut line);
+        line.drain(&mut buffer);
         line.put(after);
         let WritingOverflow { bytes, payload_hash: mut hasher, result: failed, .. } = line;
-        self.payload = held;
+        self.payload = buffer;
         // The payload was made twice, for its hash and for the file. Both must be the same.
         let same = hasher.finish() == digest;
         let written =
@@ -341,7 +341,7 @@ impl Journal {
     /// Checks now and then that the file is still under its name. A file that was removed still takes all writes, and
     /// is gone with this process: it is written again. If that fails, or if another file has the name, the journal is
     /// closed.
-    fn ensure_in_place(&mut self) -> Result<(), RecordError> {
+    fn ensure_same_file(&mut self) -> Result<(), RecordError> {
         let was_looked_at = self.last_location_check;
         if self.latest_time.saturating_sub(was_looked_at) < LOCATION_CHECK_INTERVAL {
             return Ok(());
@@ -453,8 +453,8 @@ impl Journal {
                 *byte = b',';
             }
             // No comma follows the last event.
-            let kept = length - usize::from(left == 0);
-            take(piece.get(..kept).unwrap_or_default())?;
+            let complete = length - usize::from(left == 0);
+            take(piece.get(..complete).unwrap_or_default())?;
         }
         if left == 0 && hasher.finish() == written.digest { Ok(()) } else { Err(changed()) }
     }

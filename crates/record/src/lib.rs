@@ -83,5 +83,5 @@ pub use run_state::RunCounts;
 pub use run_store::{RunStore, RunStoreError};
 pub use spool::Spool;
 pub use start::{ArtifactTarget, RunStart};
-pub use tool::{RawToolCall, RawToolResult, Source, ToolChannel};
+pub use tool::{EventSource, RawToolCall, RawToolResult, ToolChannel};
 pub use withhold::Withhold;

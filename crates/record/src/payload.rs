@@ -32,14 +32,14 @@ pub(crate) struct MaskedPayloadWriter<'o> {
 /// Destination of a payload that is too long to be held in memory.
 pub(crate) trait Overflow {
     /// Takes all bytes out of the buffer.
-    fn drain(&mut self, held: &mut Vec<u8>);
+    fn drain(&mut self, buffer: &mut Vec<u8>);
 
     /// Reports that a spooled body could not be read.
     fn fail(&mut self, error: io::Error);
 }
 
 /// Length of the buffer, in bytes, above which it is drained into the overflow.
-pub(crate) const MAX_HELD_BYTES: usize = 1 << 20;
+pub(crate) const MAX_BUFFERED_BYTES: usize = 1 << 20;
 
 /// Bytes of a body that are encoded at a time; a multiple of 3, so that the pieces of Base64 need no padding.
 const BODY_PIECE_BYTES: usize = 3 << 16;
@@ -120,7 +120,7 @@ impl<'m> PayloadWriter<MaskedLeaves<'m>> for MaskedPayloadWriter<'_> {
                 true => write_escaped(bytes, out),
                 false => out.extend_from_slice(Base64::encode_string(bytes).as_bytes()),
             }
-            if out.len() > MAX_HELD_BYTES {
+            if out.len() > MAX_BUFFERED_BYTES {
                 self.overflow.drain(out);
             }
         };

@@ -5,7 +5,7 @@ use reenact_formats::rer::EventType;
 use reenact_formats::rer::envelope::money::Money;
 use reenact_formats::rer::envelope::policy::{Action, EnvelopeRule};
 use reenact_formats::rer::payload::{
-    ApprovalDenied, ApprovalGranted, ApprovalRequested, PolicyDecision, PolicyEvaluated, Source,
+    ApprovalDenied, ApprovalGranted, ApprovalRequested, EventSource, PolicyDecision, PolicyEvaluated,
     SpendCounted, StepBlocked,
 };
 
@@ -88,13 +88,13 @@ impl EventWriter {
         let mut state = self.lock_state();
         let step_id = state.append_decision(|step_id, payload| {
             let approval_id = approval_id.as_ref();
-            let (rule, source) = (&rule, Source::Observed);
+            let (rule, source) = (&rule, EventSource::Observed);
             PolicyEvaluated { action, approval_id, decision, model, rule, source, step_id, tool }
                 .write(payload);
         })?;
         if let Some(denial) = evaluation.denial {
             let reason = masks.text(denial.reason);
-            let (reason, rule, source) = (&reason, &rule, Source::Observed);
+            let (reason, rule, source) = (&reason, &rule, EventSource::Observed);
             let blocked = StepBlocked { action, model, reason, rule, source, step_id, tool };
             state.append_block(step_id, |payload| blocked.write(payload))?;
         }
@@ -111,7 +111,7 @@ impl EventWriter {
             is_estimate: spent.is_estimate,
             model: &model,
             rates_usd: spent.rates.iter().map(|(name, rate)| (*name, of_million(*rate))).collect(),
-            source: Source::Observed,
+            source: EventSource::Observed,
             spend_usd: amount,
             step_id: *step,
             usage: spent.usage.to_vec(),
@@ -137,7 +137,7 @@ impl EventWriter {
             model,
             rule: &rule,
             signer_types: types.iter().collect(),
-            source: Source::Observed,
+            source: EventSource::Observed,
             tool,
         };
         self.append(EventType::ApprovalRequested, |payload| requested.write(payload))
@@ -149,14 +149,14 @@ impl EventWriter {
         let id = self.masks().text(approval_id);
         let token =
             MaskedJson::from_token(token).unwrap_or_else(|| MaskedJson::Text(self.masks().text(token)));
-        let granted = ApprovalGranted { approval_id: &id, source: Source::Observed, token: &token };
+        let granted = ApprovalGranted { approval_id: &id, source: EventSource::Observed, token: &token };
         self.append(EventType::ApprovalGranted, |payload| granted.write(payload))
     }
 
     /// Records that an approval was denied, or that a token for it was invalid.
     pub fn record_approval_denial(&self, approval_id: &str, reason: &str) -> Result<(), RecordError> {
         let (id, reason) = (self.masks().text(approval_id), self.masks().text(reason));
-        let denied = ApprovalDenied { approval_id: &id, reason: &reason, source: Source::Observed };
+        let denied = ApprovalDenied { approval_id: &id, reason: &reason, source: EventSource::Observed };
         self.append(EventType::ApprovalDenied, |payload| denied.write(payload))
     }
 }

@@ -126,15 +126,15 @@ impl PolicyEngine {
             return Ruling::Allowed;
         }
         let rules: Vec<&ApprovalRule> =
-            approvals.iter().filter_map(|place| self.envelope.required_approvals.get(*place)).collect();
+            approvals.iter().filter_map(|index| self.envelope.required_approvals.get(*index)).collect();
         let signer_types = common_signer_types(&rules);
-        let places: Vec<String> =
-            approvals.iter().map(|place| format!("{REQUIRED_APPROVALS}[{place}]")).collect();
+        let paths: Vec<String> =
+            approvals.iter().map(|index| format!("{REQUIRED_APPROVALS}[{index}]")).collect();
         if signer_types.as_ref().is_some_and(Vec::is_empty) {
-            let reason = format!("no one approval satisfies {}", places.join(" and "));
+            let reason = format!("no one approval satisfies {}", paths.join(" and "));
             return Ruling::Denied(PolicyRefusal { rule: REQUIRED_APPROVALS, reason, retry_after: None });
         }
-        Ruling::NeedsApproval(NeededApproval { rule: places.join(", "), signer_types })
+        Ruling::NeedsApproval(NeededApproval { rule: paths.join(", "), signer_types })
     }
 
     /// Counts an allowed action that begins, and reserves its expected cost.

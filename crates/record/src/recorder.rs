@@ -11,7 +11,7 @@ use reenact_formats::key::PublicKey;
 use reenact_formats::rer::envelope::money::Money;
 use reenact_formats::rer::envelope::permission::{Envelope, EnvelopeEnforcement};
 pub use reenact_formats::rer::payload::RunStatus;
-use reenact_formats::rer::payload::{RunEnded, Source};
+use reenact_formats::rer::payload::{EventSource, RunEnded};
 use reenact_formats::rer::seal::Signer;
 
 use crate::actor::Actor;
@@ -179,7 +179,7 @@ impl Recorder<Recording> {
                 let ended = RunEnded {
                     exit_code: end.exit_code.map(i64::from),
                     reason: &reason,
-                    source: Source::Observed,
+                    source: EventSource::Observed,
                     status: end.status,
                     total_model_calls: counts.model_calls,
                     total_spend_usd: spent,
@@ -212,7 +212,11 @@ impl Recorder<Ended> {
 
     /// Seals the run into another file, for example on a disk that has more room. Errors are those of
     /// [`Recorder::seal`].
-    pub fn seal_to(&self, signer: &dyn Signer, out: &ArtifactTarget) -> Result<SealedArtifact, RecordError> {
+    pub fn seal_to(
+        &self,
+        signer: &dyn Signer,
+        target: &ArtifactTarget,
+    ) -> Result<SealedArtifact, RecordError> {
         if signer.public_key() != self.inner.signer {
             return Err(RecordError::OtherSigner);
         }
@@ -225,7 +229,7 @@ impl Recorder<Ended> {
             journal_digest: written,
             counts,
         };
-        artifact::seal(&mut state.journal, &draft, signer, out)
+        artifact::seal(&mut state.journal, &draft, signer, target)
     }
 }
 

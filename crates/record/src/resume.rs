@@ -44,9 +44,9 @@ const HASH_DIGITS: usize = 64;
 const BUFFER_BYTES: usize = 256 << 10;
 
 /// Returns the masks of a run, by the first line of its journal; the standard masks if that line cannot be read.
-pub(crate) fn read_masks(folder: &RunStore, run_id: RunId) -> Masks {
+pub(crate) fn read_masks(store: &RunStore, run_id: RunId) -> Masks {
     // Errors are not lost: `read_journal` meets them again and reports them.
-    let path = folder.journal_path(run_id);
+    let path = store.journal_path(run_id);
     let is_file = path.symlink_metadata().is_ok_and(|found| found.is_file());
     let file = is_file.then(|| File::open(path).ok()).flatten();
     let head = file.and_then(|mut file| read_head(&mut file).ok().flatten());
@@ -57,15 +57,15 @@ pub(crate) fn read_masks(folder: &RunStore, run_id: RunId) -> Masks {
 ///
 /// `keep` returns the bytes of events to keep, if that is known; it is called after the lock was taken.
 pub(crate) fn read_journal(
-    folder: &RunStore,
+    store: &RunStore,
     run_id: RunId,
     signer: &dyn Signer,
     keep: impl FnOnce() -> Option<u64>,
     masks: &Masks,
     env: &RecordEnv,
 ) -> Result<ResumedJournal, ResumeError> {
-    folder.check_run(run_id)?;
-    let path = folder.journal_path(run_id);
+    store.check_run(run_id)?;
+    let path = store.journal_path(run_id);
     let shown = || path.to_string_lossy().into_owned();
     let failed = |error: io::Error| ResumeError::Record(RecordError::io(&path, &error));
     let file = open_locked(&path, run_id, env)?;
@@ -122,11 +122,11 @@ pub(crate) fn read_journal(
         }
     }
     let state = events.state;
-    let kept = state.journal.bytes();
-    if let Some(keep) = keep.filter(|keep| *keep != kept) {
+    let journal_bytes = state.journal.bytes();
+    if let Some(keep) = keep.filter(|keep| *keep != journal_bytes) {
         return Err(ResumeError::Keep { path: shown(), keep });
     }
-    Ok(ResumedJournal { trailing_bytes: length.saturating_sub(start + kept), head, state })
+    Ok(ResumedJournal { trailing_bytes: length.saturating_sub(start + journal_bytes), head, state })
 }
 
 /// Opens a journal that is a regular file of this user, and locks out every other writer.
@@ -182,8 +182,8 @@ impl JournalReplay<'_> {
         self.state.replay_event(&event_type, payload)?;
         if event_type == EventType::RunStarted.name() {
             let envelope = Digest::of(&self.head.envelope);
-            let said = payload?.member("envelope_hash").and_then(|hash| hash.string_bytes());
-            if !said.is_some_and(|said| envelope.is_hex(&said)) {
+            let hash = payload?.member("envelope_hash").and_then(|hash| hash.string_bytes());
+            if !hash.is_some_and(|hash| envelope.is_hex(&hash)) {
                 return Some(ReplayedLine::OtherEnvelope);
             }
         }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use reenact_formats::rer::EventType;
 use reenact_formats::rer::envelope::money::{Money, Rounding};
 use reenact_formats::rer::payload::{
-    CaptureGap, CaptureGapView, PayloadMember, Source, SpendCountedView, ToolCalledView, ToolReturned,
+    CaptureGap, CaptureGapView, EventSource, PayloadMember, SpendCountedView, ToolCalledView, ToolReturned,
 };
 use reenact_json::Value;
 
@@ -54,7 +54,7 @@ pub(crate) enum OpenStep {
     /// Request to a model or a vendor.
     Exchange(CallKind),
     /// Tool call, with the members that its return repeats.
-    Tool { tool_call_id: MaskedText, tool: MaskedText, source: Source },
+    Tool { tool_call_id: MaskedText, tool: MaskedText, source: EventSource },
 }
 
 impl OpenStep {
@@ -71,7 +71,7 @@ impl OpenStep {
     /// Returns a tool call whose payload was withheld, so that its id and name are unknown.
     fn unnamed_tool() -> Self {
         let nothing = || MaskedText::constant("");
-        Self::Tool { tool_call_id: nothing(), tool: nothing(), source: Source::Observed }
+        Self::Tool { tool_call_id: nothing(), tool: nothing(), source: EventSource::Observed }
     }
 
     /// Returns the id of a tool's call; `None` for an exchange.
@@ -185,7 +185,7 @@ impl RunState {
         what: &MaskedText,
         why: &MaskedText,
     ) -> Result<(), RecordError> {
-        let gap = CaptureGap { source: Source::Observed, step_id, what, why };
+        let gap = CaptureGap { source: EventSource::Observed, step_id, what, why };
         self.journal.append(EventType::CaptureGap, JournalSpace::Reserve, |payload| gap.write(payload))?;
         self.count(EventType::CaptureGap);
         Ok(())
@@ -438,7 +438,7 @@ impl RunState {
             // An inferred call that was allowed and has no result was not lost by the recorder: the agent never
             // reported one. That is no gap.
             if let OpenStep::Tool { tool_call_id, tool, source } = &open
-                && *source == Source::Inferred
+                && *source == EventSource::Inferred
                 && self.admitted_steps.contains(&step)
             {
                 let returned = ToolReturned {

@@ -69,7 +69,7 @@ pub enum RunStoreError {
         given: String,
     },
     /// Several runs' ids begin with the text.
-    #[error("\"{}\" begins {} ids: {}; give more of it", Shown::new(.given), .found.len(), listed(.found))]
+    #[error("\"{}\" begins {} ids: {}; give more of it", Shown::new(.given), .found.len(), joined_ids(.found))]
     Ambiguous {
         /// Text that was given.
         given: String,
@@ -96,7 +96,7 @@ pub enum RunStoreError {
     },
 }
 
-fn listed(ids: &[RunId]) -> String {
+fn joined_ids(ids: &[RunId]) -> String {
     const MAX_LISTED: usize = 8;
     let mut texts: Vec<String> = ids.iter().take(MAX_LISTED).map(RunId::to_string).collect();
     if ids.len() > MAX_LISTED {
@@ -218,8 +218,8 @@ impl RunStore {
         if matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
             return false;
         }
-        let out = resume::read_head(&mut file).ok().flatten().and_then(|head| head.target);
-        let is_there = out.is_some_and(|out| out.path.symlink_metadata().is_ok());
+        let target = resume::read_head(&mut file).ok().flatten().and_then(|head| head.target);
+        let is_there = target.is_some_and(|target| target.path.symlink_metadata().is_ok());
         !(is_there && resume::has_run_ended(&mut file).unwrap_or(false))
     }
 

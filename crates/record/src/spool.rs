@@ -107,8 +107,8 @@ impl Spool {
         };
         let (mut piece, mut filled, mut at) = (vec![0; length], 0, 0);
         loop {
-            let room = piece.get_mut(filled..).unwrap_or_default();
-            let read = match file.stored.read_at(at, room) {
+            let unfilled = piece.get_mut(filled..).unwrap_or_default();
+            let read = match file.stored.read_at(at, unfilled) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 read => read?,
             };
@@ -136,7 +136,7 @@ impl Drop for SpoolFile {
 
 impl std::fmt::Debug for Spool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Spool").field("came", &self.received_bytes).finish_non_exhaustive()
+        f.debug_struct("Spool").field("received_bytes", &self.received_bytes).finish_non_exhaustive()
     }
 }
 
@@ -144,12 +144,12 @@ impl EventWriter {
     /// Returns a spool for the body with which a step will return, if that may be too long for memory.
     pub fn spool(&self, step: &StepId) -> Result<Spool, RecordError> {
         let shared = self.shared();
-        let place = {
+        let location = {
             let state = shared.lock_state();
-            let place = || (state.journal.storage(), state.journal.path().to_owned());
-            (!state.will_withhold(*step)).then(place)
+            let location = || (state.journal.storage(), state.journal.path().to_owned());
+            (!state.will_withhold(*step)).then(location)
         };
-        let file = place.map(|(storage, path)| SpoolFile::create(storage, &path)).transpose()?;
+        let file = location.map(|(storage, path)| SpoolFile::create(storage, &path)).transpose()?;
         Ok(Spool::new(shared, file))
     }
 }

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use reenact_formats::rer::envelope::permission::{Envelope, EnvelopeEnforcement};
-use reenact_formats::rer::payload::{Environment, RedactionPack, RunStarted, Source};
+use reenact_formats::rer::payload::{Environment, EventSource, RedactionPack, RunStarted};
 use reenact_formats::rer::seal::{Signer, sign_envelope};
 use reenact_json::canonical::{self, ObjectPart};
 use reenact_json::{Digest, Jcs, Limits, Value};
@@ -324,7 +324,7 @@ impl RunStartedEvent {
             import: None,
             redaction: RedactionPack { digest: self.pack_digest, pack: &self.pack },
             runtime_version: env!("CARGO_PKG_VERSION"),
-            source: Source::Observed,
+            source: EventSource::Observed,
         };
         started.write(payload);
     }

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-pub use reenact_formats::rer::payload::{Source, ToolChannel};
+pub use reenact_formats::rer::payload::{EventSource, ToolChannel};
 
 /// Tool call as it came in, with its secrets.
 #[derive(Clone, Copy)]
@@ -16,7 +16,7 @@ pub struct RawToolCall<'a> {
     /// Channel of the call, such as the conversation or an SDK.
     pub via: ToolChannel<'a>,
     /// Source of the knowledge: observed, reported or inferred.
-    pub source: Source,
+    pub source: EventSource,
 }
 
 /// Result of a tool call, with its secrets.

@@ -74,9 +74,9 @@ struct WalSegment {
 
 impl Wal {
     /// Creates the log of a run whose journal has `bytes` of events, and removes leftovers of older logs.
-    pub fn create(storage: Arc<dyn Storage>, place: &WalDir, run_id: RunId, bytes: u64) -> io::Result<Self> {
-        place.remove_leftovers();
-        let folder = place.run_path(run_id);
+    pub fn create(storage: Arc<dyn Storage>, dir: &WalDir, run_id: RunId, bytes: u64) -> io::Result<Self> {
+        dir.remove_leftovers();
+        let folder = dir.run_path(run_id);
         let mut builder = DirBuilder::new();
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
@@ -223,7 +223,7 @@ impl WalWriter {
             parts.extend([IoSlice::new(frame), IoSlice::new(bulk)]);
         }
         append_all(&mut *segment.file, &mut parts)?;
-        segment.open_ids.extend(entries.iter().filter(|(_, entry)| entry.must_be_kept()).map(|(id, _)| *id));
+        segment.open_ids.extend(entries.iter().filter(|(_, entry)| entry.is_required()).map(|(id, _)| *id));
         Ok(())
     }
 
@@ -265,8 +265,8 @@ impl WalSegment {
 
 /// Reads the log of a run, in the order in which it was written, and passes each observation and its id to `take`.
 /// Returns false if there is no log. A torn frame ends its segment: no bytes behind it were passed on.
-pub fn read(place: &WalDir, run_id: RunId, mut take: impl FnMut(u64, Observation<'_>)) -> io::Result<bool> {
-    let folder = place.run_path(run_id);
+pub fn read(dir: &WalDir, run_id: RunId, mut take: impl FnMut(u64, Observation<'_>)) -> io::Result<bool> {
+    let folder = dir.run_path(run_id);
     let mut segments: Vec<PathBuf> = match fs::read_dir(&folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         entries => entries?.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<_>>()?,
@@ -301,8 +301,8 @@ pub fn read(place: &WalDir, run_id: RunId, mut take: impl FnMut(u64, Observation
 }
 
 /// Removes the log of a run, once it is recovered. No error if there is none.
-pub fn remove_run(place: &WalDir, run_id: RunId) -> io::Result<()> {
-    match fs::remove_dir_all(place.run_path(run_id)) {
+pub fn remove_run(dir: &WalDir, run_id: RunId) -> io::Result<()> {
+    match fs::remove_dir_all(dir.run_path(run_id)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use reenact_record::actor::{ActionError, Actor, ModelCall, OpenModelCall, OpenToolCall};
 use reenact_record::policy_engine::Money;
-use reenact_record::{CallCost, RawRequest, RawToolCall, Recorder, Recording, RunStart, Source, ToolChannel};
+use reenact_record::{
+    CallCost, EventSource, RawRequest, RawToolCall, Recorder, Recording, RunStart, ToolChannel,
+};
 use reenact_testkit::fixture::TestDir;
 use reenact_verify::audit::AuditVerdict;
 use support::{DONE, answer, events, key, run_id, runs, verify_artifact};
@@ -20,7 +22,7 @@ const TOOL: RawToolCall<'static> = RawToolCall {
     tool: "lookup",
     input: "{}",
     via: ToolChannel::Sdk,
-    source: Source::Reported,
+    source: EventSource::Reported,
 };
 
 fn begin(dir: &TestDir, limits: &str) -> Recorder<Recording> {

@@ -16,9 +16,9 @@ use reenact_formats::rer::seal::Signer;
 use reenact_json::Digest;
 use reenact_keys::SecretKey;
 use reenact_record::approval::{
-    AnswerError, AnswerPoll, ApprovalFileFault, ApprovalQueue, AskError, BrokenQuestionFault, LARGEST,
-    MAX_REFUSED_ANSWERS, OpenQuestion, PendingQuestion, PendingQuestions, Question, QuestionFile,
-    QuestionFileFault, Rejection, answer_question, pending_questions,
+    AnswerError, AnswerPoll, ApprovalFileFault, ApprovalQueue, AskError, BrokenQuestionFault,
+    MAX_APPROVAL_FILE_BYTES, MAX_REFUSED_ANSWERS, OpenQuestion, PendingQuestion, PendingQuestions, Question,
+    QuestionFile, QuestionFileFault, Rejection, answer_question, pending_questions,
 };
 use reenact_record::clock::timestamp;
 use reenact_record::durable::create_private_folder;
@@ -141,7 +141,7 @@ fn asked_seen_and_granted() {
             action: Action::Tool,
             name: "pay_invoice".into(),
             input: INPUT.into(),
-            is_whole: true,
+            is_input_whole: true,
             input_size: INPUT.len() as u64,
             input_hash: Digest::of(br#"{"amount":12.5,"to":"ACME"}"#),
             rule: "tool.call pay_*: by human".into(),
@@ -257,7 +257,7 @@ fn what_does_not_hold_is_set_aside_and_waiting_goes_on() {
         ),
         (
             signed(&request, &fixture.person, Automated, granted.clone(), ten),
-            TokenRefusal::WrongSignerType { said: Automated, registered: Human },
+            TokenRefusal::WrongSignerType { claimed: Automated, registered: Human },
         ),
         (
             signed(&request, &fixture.person, Human, granted.clone(), (time_at(0), time_at(10))),
@@ -321,12 +321,12 @@ fn a_flood_is_not_told_for_ever() {
 fn huge_files() {
     let fixture = ApprovalFixture::new();
     let mut waiting = fixture.ask();
-    fs::write(fixture.path(&waiting, "answer"), vec![b' '; LARGEST + 1]).unwrap();
+    fs::write(fixture.path(&waiting, "answer"), vec![b' '; MAX_APPROVAL_FILE_BYTES + 1]).unwrap();
     assert_eq!(waiting.poll(time_at(1)), refused(ApprovalFileFault::TooLong));
     fs::create_dir(fixture.path(&waiting, "answer")).unwrap();
     assert_eq!(waiting.poll(time_at(1)), refused(ApprovalFileFault::NotAFile));
     assert_eq!(waiting.poll(time_at(1)), AnswerPoll::Pending);
-    fs::write(fixture.path(&waiting, "request"), vec![b' '; LARGEST + 1]).unwrap();
+    fs::write(fixture.path(&waiting, "request"), vec![b' '; MAX_APPROVAL_FILE_BYTES + 1]).unwrap();
     let path = fixture.path(&waiting, "request").to_str().unwrap().to_owned();
     let broken = &fixture.pending().broken[..];
     assert_eq!(broken.len(), 1);
@@ -392,7 +392,7 @@ fn a_long_input_is_shown_in_part() {
             .ask(&Question::new(Action::Model, &"\u{1}".repeat(4096), &long, "r"), time_at(0));
         let waiting = waiting.unwrap();
         let asked = fixture.only_question().file;
-        assert!(!asked.is_whole);
+        assert!(!asked.is_input_whole);
         assert_eq!((asked.input.len(), asked.input_size), (shown, long.len() as u64));
         assert_eq!(asked.input_hash, input_hash(long.as_bytes()));
         drop(waiting);

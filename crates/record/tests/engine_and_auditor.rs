@@ -12,8 +12,8 @@ use proptest::prelude::*;
 use reenact_record::clock::Clock;
 use reenact_record::policy_engine::{Action, Money, ProposedAction, Ruling};
 use reenact_record::{
-    ApprovalRequest, CallCost, CallKind, Evaluation, EventWriter, ExchangeCall, PolicyEngine, RawRequest,
-    RawToolCall, RawToolResult, RecordEnv, RecordedDenial, Recorder, Recording, RunStart, Source, StepId,
+    ApprovalRequest, CallCost, CallKind, Evaluation, EventSource, EventWriter, ExchangeCall, PolicyEngine,
+    RawRequest, RawToolCall, RawToolResult, RecordEnv, RecordedDenial, Recorder, Recording, RunStart, StepId,
     ToolChannel,
 };
 use reenact_testkit::fixture::TestDir;
@@ -208,7 +208,7 @@ fn begin(writer: &EventWriter, planned: &PlannedAction, number: usize, run: &Enf
     let called = run.next_event_index();
     if planned.is_tool {
         let id = format!("call-{number}");
-        let (via, source) = (ToolChannel::Conversation, Source::Inferred);
+        let (via, source) = (ToolChannel::Conversation, EventSource::Inferred);
         let call = RawToolCall { tool_call_id: &id, tool: planned.name(), input: "{}", via, source };
         assert_eq!(writer.record_tool_call(&call, Some(step)), Ok(step));
     } else {

@@ -42,7 +42,7 @@ fn a_run_has_one_recorder_at_a_time() {
     assert_eq!(resume_error(&folder, run_id), busy);
     let writer = first.event_writer();
     drop(first);
-    assert_eq!(resume_error(&folder, run_id), busy, "a pen can still write");
+    assert_eq!(resume_error(&folder, run_id), busy, "an event writer can still write");
     drop(writer);
     let second = Recorder::builder(&folder, &key()).resume(run_id, || None).unwrap();
     assert_eq!(resume_error(&folder, run_id), busy);
@@ -60,7 +60,7 @@ fn what_is_no_journal() {
     let folder = runs(&dir);
     let id = run_id();
     let missing = RunStoreError::NotFound { given: id.to_string() };
-    assert_eq!(resume_error(&folder, id), ResumeError::Record(RecordError::Folder(missing.clone())));
+    assert_eq!(resume_error(&folder, id), ResumeError::Record(RecordError::RunStore(missing.clone())));
     let id = begin_and_drop(&folder);
     let journal = folder.journal_path(id);
     fs::write(&journal, "").unwrap();
@@ -84,7 +84,7 @@ fn links_are_not_followed() {
     std::os::unix::fs::symlink(&elsewhere, &journal).unwrap();
     let before = fs::read(&elsewhere).unwrap();
     let link =
-        |path: &Path| ResumeError::Record(RecordError::Folder(RunStoreError::Link { path: shown(path) }));
+        |path: &Path| ResumeError::Record(RecordError::RunStore(RunStoreError::Link { path: shown(path) }));
     assert_eq!(resume_error(&folder, id), link(&journal));
     assert_eq!(fs::read(&elsewhere).unwrap(), before);
     assert_eq!(folder.unsealed_runs(), Ok(vec![]));
@@ -111,7 +111,7 @@ fn a_journal_of_another_user_is_refused() {
     }
     std::os::unix::fs::chown(&journal, Some(65_534), None).unwrap();
     let foreign = RunStoreError::Foreign { path: shown(&journal) };
-    assert_eq!(resume_error(&folder, id), ResumeError::Record(RecordError::Folder(foreign)));
+    assert_eq!(resume_error(&folder, id), ResumeError::Record(RecordError::RunStore(foreign)));
 }
 
 /// On a read-only folder nothing is written; the run can be sealed into another one.

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use reenact_json::{Limits, Value};
 use reenact_record::{
-    AgentReport, CallKind, Chunk, EndedBy, EventWriter, ExchangeCall, RawAnswer, RawRequest, RawToolCall,
-    RawToolResult, Recorder, RunEnd, RunStart, RunStatus, Source, ToolChannel,
+    AgentReport, CallKind, Chunk, EndedBy, EventSource, EventWriter, ExchangeCall, RawAnswer, RawRequest,
+    RawToolCall, RawToolResult, Recorder, RunEnd, RunStart, RunStatus, ToolChannel,
 };
 use reenact_testkit::fixture::TestDir;
 use support::{DONE, answer, events, key, run_id, runs, verify_artifact};
@@ -145,7 +145,7 @@ fn plant(dir: &TestDir, writer: &EventWriter) {
             tool: &all,
             input: &input,
             via: ToolChannel::Mcp(&all),
-            source: Source::Inferred,
+            source: EventSource::Inferred,
         };
         let step = writer.record_tool_call(&call, None).unwrap();
         let output = format!("[{input}]");

@@ -9,8 +9,8 @@ use std::time::Duration;
 use reenact_formats::rer::seal::Signer;
 use reenact_json::{Digest, Limits, Value};
 use reenact_record::{
-    AgentReport, ArtifactTarget, CallKind, Chunk, EndedBy, EventWriter, ExchangeCall, RawAnswer, RawRequest,
-    RawToolCall, RawToolResult, RecordError, Recorder, RunCounts, RunStart, Source, ToolChannel,
+    AgentReport, ArtifactTarget, CallKind, Chunk, EndedBy, EventSource, EventWriter, ExchangeCall, RawAnswer,
+    RawRequest, RawToolCall, RawToolResult, RecordError, Recorder, RunCounts, RunStart, ToolChannel,
 };
 use reenact_secrets::RulePack;
 use reenact_testkit::fixture::TestDir;
@@ -84,12 +84,16 @@ fn write_all(writer: &EventWriter) {
         tool: "lookup",
         input: "{ \"n\": 1.0 }",
         via: ToolChannel::Conversation,
-        source: Source::Inferred,
+        source: EventSource::Inferred,
     };
     let tool = writer.record_tool_call(&call, None).unwrap();
     writer.record_tool_result(&tool, &RawToolResult { output: "42", is_error: true, latency: None }).unwrap();
-    let mcp =
-        RawToolCall { via: ToolChannel::Mcp("files"), source: Source::Observed, input: "not JSON", ..call };
+    let mcp = RawToolCall {
+        via: ToolChannel::Mcp("files"),
+        source: EventSource::Observed,
+        input: "not JSON",
+        ..call
+    };
     let tool = writer.record_tool_call(&mcp, None).unwrap();
     let result = RawToolResult { output: "[1]", is_error: false, latency: Some(Duration::from_millis(3)) };
     writer.record_tool_result(&tool, &result).unwrap();

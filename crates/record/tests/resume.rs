@@ -13,8 +13,9 @@ use reenact_json::{Limits, Value};
 use reenact_keys::SecretKey;
 use reenact_record::clock::Clock;
 use reenact_record::{
-    CallKind, EventWriter, ExchangeCall, RawAnswer, RawRequest, RawToolCall, RawToolResult, RecordEnv,
-    RecordError, Recorder, Recording, ResumeError, RunCounts, RunId, RunStart, Source, StepId, ToolChannel,
+    CallKind, EventSource, EventWriter, ExchangeCall, RawAnswer, RawRequest, RawToolCall, RawToolResult,
+    RecordEnv, RecordError, Recorder, Recording, ResumeError, RunCounts, RunId, RunStart, StepId,
+    ToolChannel,
 };
 use reenact_testkit::fixture::TestDir;
 use support::{DONE, answer, events, fixed_env, key, run_id, runs, verify_artifact};
@@ -34,7 +35,7 @@ const LOOKUP: RawToolCall<'_> = RawToolCall {
     tool: "lookup",
     input: "{}",
     via: ToolChannel::Conversation,
-    source: Source::Inferred,
+    source: EventSource::Inferred,
 };
 
 /// Records five events, with two steps that do not return.

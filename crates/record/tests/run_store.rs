@@ -27,19 +27,19 @@ fn links_are_not_followed() {
     let folder = runs(&dir);
     std::os::unix::fs::symlink(&elsewhere, folder.path()).unwrap();
     let refused = RunStoreError::Link { path: shown(folder.path()) };
-    assert_eq!(begin(&folder), Err(RecordError::Folder(refused.clone())));
+    assert_eq!(begin(&folder), Err(RecordError::RunStore(refused.clone())));
     assert_eq!(folder.run_ids(), Err(refused.clone()));
     assert_eq!(folder.resolve("last"), Err(refused));
 
     // A dangling link is not followed either, nor one further down.
     fs::remove_dir(&elsewhere).unwrap();
     let refused = RunStoreError::Link { path: shown(folder.path()) };
-    assert_eq!(begin(&folder), Err(RecordError::Folder(refused)));
+    assert_eq!(begin(&folder), Err(RecordError::RunStore(refused)));
     fs::remove_file(folder.path()).unwrap();
     fs::create_dir(folder.path()).unwrap();
     let runs = folder.path().join("runs");
     std::os::unix::fs::symlink(&elsewhere, &runs).unwrap();
-    assert_eq!(begin(&folder), Err(RecordError::Folder(RunStoreError::Link { path: shown(&runs) })));
+    assert_eq!(begin(&folder), Err(RecordError::RunStore(RunStoreError::Link { path: shown(&runs) })));
     assert!(!elsewhere.exists());
 }
 
@@ -58,7 +58,7 @@ fn another_users_folder_is_refused() {
         folder = RunStore::new("/");
     }
     let refused = RunStoreError::Foreign { path: shown(folder.path()) };
-    assert_eq!(begin(&folder), Err(RecordError::Folder(refused.clone())));
+    assert_eq!(begin(&folder), Err(RecordError::RunStore(refused.clone())));
     assert_eq!(folder.run_ids(), Err(refused));
 }
 
@@ -72,7 +72,7 @@ fn a_folder_that_others_write_to_is_refused_and_one_that_they_read_is_closed() {
     let set = |mode| fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).unwrap();
     set(0o770);
     let refused = RunStoreError::OpenToOthers { path: shown(folder.path()), mode: 0o770 };
-    assert_eq!(begin(&folder), Err(RecordError::Folder(refused.clone())));
+    assert_eq!(begin(&folder), Err(RecordError::RunStore(refused.clone())));
     assert_eq!(
         refused.to_string(),
         format!(
@@ -91,7 +91,7 @@ fn what_is_no_folder_is_refused() {
     let folder = runs(&dir);
     fs::write(folder.path(), "").unwrap();
     let refused = RunStoreError::NotAFolder { path: shown(folder.path()) };
-    assert_eq!(begin(&folder), Err(RecordError::Folder(refused)));
+    assert_eq!(begin(&folder), Err(RecordError::RunStore(refused)));
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn an_id_names_one_run() {
     let start = RunStart::new(id);
     let _recorder = Recorder::builder(&folder, &key()).begin(&start).unwrap();
     let refused = Recorder::builder(&folder, &key()).begin(&start).map(|_| ()).unwrap_err();
-    assert_eq!(refused, RecordError::Folder(RunStoreError::Exists { path: shown(&folder.run_path(id)) }));
+    assert_eq!(refused, RecordError::RunStore(RunStoreError::Exists { path: shown(&folder.run_path(id)) }));
 }
 
 /// Creates runs of these ids, and entries that are no runs.

@@ -5,8 +5,8 @@ mod support;
 
 use reenact_json::{Digest, Limits, Value};
 use reenact_record::{
-    AgentReport, CallKind, EventWriter, ExchangeCall, RawAnswer, RawRequest, RawToolCall, RawToolResult,
-    Recorder, Redaction, RunStart, Source, StepId, ToolChannel, Withhold,
+    AgentReport, CallKind, EventSource, EventWriter, ExchangeCall, RawAnswer, RawRequest, RawToolCall,
+    RawToolResult, Recorder, Redaction, RunStart, StepId, ToolChannel, Withhold,
 };
 use reenact_testkit::fixture::TestDir;
 use support::{DONE, answer, key, run_id, runs, verify_artifact};
@@ -48,7 +48,7 @@ fn use_tool(writer: &EventWriter, tool: &str) {
         tool,
         input: &input,
         via: ToolChannel::Conversation,
-        source: Source::Inferred,
+        source: EventSource::Inferred,
     };
     let step = writer.record_tool_call(&call, None).unwrap();
     let output = format!("got out of {tool}");

@@ -3,6 +3,8 @@
 //! A test of an agent gets its model's answers from a record instead of from the vendor: the same each time, with no network and no
 //! bill. `reenact replay` does this for whole programs, over HTTP and in a sandbox; this is the part without sockets.
 
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+
 use std::error::Error;
 use std::ffi::OsString;
 use std::path::Path;

@@ -26,10 +26,10 @@ const MAX_CANDIDATES: usize = 2_000;
 /// [`RecordedExchanges::entries`].
 pub(crate) fn closest(
     library: &RecordedExchanges,
-    asked: &MaskedPlayerRequest<'_>,
+    masked: &MaskedPlayerRequest<'_>,
     is_served: impl Fn(usize) -> bool,
 ) -> Option<Closest> {
-    let destination = destination_hash(asked.provider, asked.method, &asked.path);
+    let destination = destination_hash(masked.provider, masked.method, &masked.path);
     let readable = || library.entries.iter().enumerate().filter(|(_, recorded)| recorded.group.is_some());
     let has_same_destination = readable().any(|(_, recorded)| recorded.destination_hash == destination);
     let mut candidates: Vec<(bool, usize)> = readable()
@@ -39,25 +39,25 @@ pub(crate) fn closest(
     candidates.sort_unstable();
     candidates.truncate(MAX_CANDIDATES);
 
-    let asked = asked.key_parts();
+    let masked = masked.key_parts();
     let mut best: Option<Closest> = None;
     let mut bytes = 0;
     for (served, at) in candidates {
         let Some(exchange) = library.exchange(at) else { continue };
         let Ok(request) = exchange.request() else { continue };
-        let Some(body) = comparable_body(&request, asked.body) else { continue };
+        let Some(body) = comparable_body(&request, masked.body) else { continue };
         let max_distance = best.as_ref().map_or(usize::MAX, |best| best.distance);
         let recorded = key_parts(&request);
         // A part that the record does not name is no difference.
-        let known = |recorded, asked| if str::is_empty(recorded) { asked } else { recorded };
+        let known = |recorded, masked| if str::is_empty(recorded) { masked } else { recorded };
         let recorded = MatchKeyParts {
-            provider: known(recorded.provider, asked.provider),
-            method: known(recorded.method, asked.method),
-            path: known(recorded.path, asked.path),
+            provider: known(recorded.provider, masked.provider),
+            method: known(recorded.method, masked.method),
+            path: known(recorded.path, masked.path),
             ..recorded
         };
-        let asked = MatchKeyParts { body: &body, ..asked };
-        let found = RequestDiff::between(&recorded, &asked, max_distance);
+        let masked = MatchKeyParts { body: &body, ..masked };
+        let found = RequestDiff::between(&recorded, &masked, max_distance);
         if found.distance < max_distance {
             let step_id = Shown::new(&exchange.step_id()).to_string();
             best = Some(Closest {
@@ -67,7 +67,7 @@ pub(crate) fn closest(
                 distance: found.distance,
             });
         }
-        bytes += request.body.bytes().len() + asked.body.len();
+        bytes += request.body.bytes().len() + masked.body.len();
         if bytes > MAX_COMPARED_BYTES {
             break;
         }
@@ -77,17 +77,18 @@ pub(crate) fn closest(
 
 /// Returns the part of an incoming body that a recorded request can be compared with; `None` if only a hash is
 /// recorded.
-fn comparable_body<'a>(request: &ExchangeRequest<'_>, asked: &'a [u8]) -> Option<Cow<'a, [u8]>> {
+fn comparable_body<'a>(request: &ExchangeRequest<'_>, masked: &'a [u8]) -> Option<Cow<'a, [u8]>> {
     match &request.body {
-        ExchangeRequestBody::Bytes(_) | ExchangeRequestBody::Json(_) => Some(Cow::Borrowed(asked)),
+        ExchangeRequestBody::Bytes(_) | ExchangeRequestBody::Json(_) => Some(Cow::Borrowed(masked)),
         ExchangeRequestBody::Members(members) => {
             let limits = Limits::default();
-            let (members, asked) = (Value::parse(members, &limits).ok()?, Value::parse(asked, &limits).ok()?);
+            let (members, masked) =
+                (Value::parse(members, &limits).ok()?, Value::parse(masked, &limits).ok()?);
             let mut text = String::new();
             let mut object = PrintObjectWriter::open(&mut text);
             for (name, _) in members.members() {
                 let name = name.string().unwrap_or_default();
-                if let Some(value) = asked.member(&name) {
+                if let Some(value) = masked.member(&name) {
                     object.name(&name).push_str(&String::from_utf8_lossy(value.text()));
                 }
             }
@@ -95,14 +96,14 @@ fn comparable_body<'a>(request: &ExchangeRequest<'_>, asked: &'a [u8]) -> Option
             Some(Cow::Owned(text.into_bytes()))
         }
         ExchangeRequestBody::Prompt(prompt) if prompt.trim_start().starts_with('{') => {
-            Some(Cow::Borrowed(asked))
+            Some(Cow::Borrowed(masked))
         }
         // The recorded text is compared with the first prompt of the body.
         ExchangeRequestBody::Prompt(_) => Some(
-            prompts(asked)
+            prompts(masked)
                 .into_iter()
                 .next()
-                .map_or(Cow::Borrowed(asked), |prompt| Cow::Owned(prompt.into_bytes())),
+                .map_or(Cow::Borrowed(masked), |prompt| Cow::Owned(prompt.into_bytes())),
         ),
         ExchangeRequestBody::Hash(_) => None,
     }

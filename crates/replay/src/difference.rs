@@ -19,7 +19,7 @@ pub struct RequestDifference {
     /// Recorded value; `None` if there was none.
     pub recorded: Option<String>,
     /// Value in the incoming request; `None` if there is none.
-    pub asked: Option<String>,
+    pub requested: Option<String>,
 }
 
 /// All differences between two requests.
@@ -45,37 +45,41 @@ const CONTEXT_CHARS: usize = 16;
 
 impl RequestDiff {
     /// Compares two masked requests; stops when `max_count` differences are counted.
-    pub(crate) fn between(recorded: &MatchKeyParts<'_>, asked: &MatchKeyParts<'_>, max_count: usize) -> Self {
+    pub(crate) fn between(
+        recorded: &MatchKeyParts<'_>,
+        requested: &MatchKeyParts<'_>,
+        max_count: usize,
+    ) -> Self {
         let mut found = Self::default();
-        found.compare_text("provider", Some(recorded.provider), Some(asked.provider));
-        found.compare_text("method", Some(recorded.method), Some(asked.method));
+        found.compare_text("provider", Some(recorded.provider), Some(requested.provider));
+        found.compare_text("method", Some(recorded.method), Some(requested.method));
         let path = |parts: &MatchKeyParts<'_>| {
             String::from_utf8_lossy(&renumbered(parts.path.as_bytes())).into_owned()
         };
-        found.compare_text("path", Some(&path(recorded)), Some(&path(asked)));
-        found.compare_headers(&key_headers(recorded.headers), &key_headers(asked.headers));
-        found.compare_bodies(&renumbered(recorded.body), &renumbered(asked.body), max_count);
+        found.compare_text("path", Some(&path(recorded)), Some(&path(requested)));
+        found.compare_headers(&key_headers(recorded.headers), &key_headers(requested.headers));
+        found.compare_bodies(&renumbered(recorded.body), &renumbered(requested.body), max_count);
         found
     }
 
-    fn add(&mut self, at: String, recorded: Option<String>, asked: Option<String>) {
+    fn add(&mut self, at: String, recorded: Option<String>, requested: Option<String>) {
         if self.listed.len() < MAX_LISTED {
-            self.listed.push(RequestDifference { location: at, recorded, asked });
+            self.listed.push(RequestDifference { location: at, recorded, requested });
         }
     }
 
     /// Compares two texts that are one leaf.
-    fn compare_text(&mut self, at: &str, recorded: Option<&str>, asked: Option<&str>) {
-        if recorded != asked {
+    fn compare_text(&mut self, at: &str, recorded: Option<&str>, requested: Option<&str>) {
+        if recorded != requested {
             self.distance += 1;
-            let (recorded, asked) = quoted_at_difference(recorded, asked);
-            self.add(Shown::new(at).to_string(), recorded, asked);
+            let (recorded, requested) = quoted_at_difference(recorded, requested);
+            self.add(Shown::new(at).to_string(), recorded, requested);
         }
     }
 
     /// Compares the headers that are part of a match key. Values of one name are joined in their order and
     /// compared as one leaf.
-    fn compare_headers(&mut self, recorded: &[(String, String)], asked: &[(String, String)]) {
+    fn compare_headers(&mut self, recorded: &[(String, String)], requested: &[(String, String)]) {
         for name in key_header_names() {
             let values = |headers: &[(String, String)]| {
                 let values = headers.iter().filter(|(known, _)| known == name);
@@ -85,37 +89,39 @@ impl RequestDiff {
             self.compare_text(
                 &format!("header {name}"),
                 values(recorded).as_deref(),
-                values(asked).as_deref(),
+                values(requested).as_deref(),
             );
         }
     }
 
     /// Compares two bodies leaf by leaf if both are JSON, else as bytes. Bodies that have equal values but
     /// other bytes differ in their spelling.
-    fn compare_bodies(&mut self, recorded: &[u8], asked: &[u8], max_count: usize) {
-        if recorded == asked {
+    fn compare_bodies(&mut self, recorded: &[u8], requested: &[u8], max_count: usize) {
+        if recorded == requested {
             return;
         }
-        let (Some(left), Some(right)) = (parse_json(recorded), parse_json(asked)) else {
+        let (Some(left), Some(right)) = (parse_json(recorded), parse_json(requested)) else {
             self.distance += 1;
-            let place = recorded.iter().zip(asked).take_while(|(a, b)| a == b).count();
-            let (recorded, asked) = (String::from_utf8_lossy(recorded), String::from_utf8_lossy(asked));
-            let (recorded, asked) = quoted_at_difference(Some(&recorded), Some(&asked));
-            return self.add(format!("body, from byte {place}"), recorded, asked);
+            let offset = recorded.iter().zip(requested).take_while(|(a, b)| a == b).count();
+            let (recorded, requested) =
+                (String::from_utf8_lossy(recorded), String::from_utf8_lossy(requested));
+            let (recorded, requested) = quoted_at_difference(Some(&recorded), Some(&requested));
+            return self.add(format!("body, from byte {offset}"), recorded, requested);
         };
         let bounds =
             DiffLimits { max_listed: MAX_LISTED, max_counted: max_count.saturating_sub(self.distance) };
         let found = diff::differences(left, right, bounds);
         self.distance += found.count;
         for difference in found.listed {
-            let (recorded, asked) = shown_values(difference.left, difference.right);
-            self.add(difference.path, recorded, asked);
+            let (recorded, requested) = shown_values(difference.left, difference.right);
+            self.add(difference.path, recorded, requested);
         }
         if found.count == 0 && bounds.max_counted > 0 {
             self.distance += 1;
-            let (recorded, asked) = (String::from_utf8_lossy(recorded), String::from_utf8_lossy(asked));
-            let (recorded, asked) = quoted_at_difference(Some(&recorded), Some(&asked));
-            self.add("body, the same values in another spelling".into(), recorded, asked);
+            let (recorded, requested) =
+                (String::from_utf8_lossy(recorded), String::from_utf8_lossy(requested));
+            let (recorded, requested) = quoted_at_difference(Some(&recorded), Some(&requested));
+            self.add("body, the same values in another spelling".into(), recorded, requested);
         }
     }
 }
@@ -125,24 +131,27 @@ fn parse_json(body: &[u8]) -> Option<Value<'_>> {
 }
 
 /// Returns two values as text. Of two strings, the part around their first difference.
-fn shown_values(recorded: Option<Value<'_>>, asked: Option<Value<'_>>) -> (Option<String>, Option<String>) {
+fn shown_values(
+    recorded: Option<Value<'_>>,
+    requested: Option<Value<'_>>,
+) -> (Option<String>, Option<String>) {
     let text = |value: Value<'_>| String::from_utf8_lossy(value.text()).into_owned();
     let is_string = |value: Option<Value<'_>>| value.is_none_or(|value| value.kind() == ValueKind::String);
-    if is_string(recorded) && is_string(asked) {
+    if is_string(recorded) && is_string(requested) {
         let string = |value: Option<Value<'_>>| value.and_then(|value| value.string().map(Cow::into_owned));
-        return quoted_at_difference(string(recorded).as_deref(), string(asked).as_deref());
+        return quoted_at_difference(string(recorded).as_deref(), string(requested).as_deref());
     }
     let shown = |value: Value<'_>| abbreviated(&text(value));
-    (recorded.map(shown), asked.map(shown))
+    (recorded.map(shown), requested.map(shown))
 }
 
 /// Returns two texts in quotes. If one is long, both are cut to the part around their first difference.
-fn quoted_at_difference(recorded: Option<&str>, asked: Option<&str>) -> (Option<String>, Option<String>) {
-    let (a, b) = (recorded.unwrap_or_default(), asked.unwrap_or_default());
+fn quoted_at_difference(recorded: Option<&str>, requested: Option<&str>) -> (Option<String>, Option<String>) {
+    let (a, b) = (recorded.unwrap_or_default(), requested.unwrap_or_default());
     let is_long = |text: &str| text.chars().nth(MAX_SHOWN_CHARS).is_some();
     if !is_long(a) && !is_long(b) {
         let quoted = |text: &str| format!("\"{}\"", Shown::whole(text));
-        return (recorded.map(quoted), asked.map(quoted));
+        return (recorded.map(quoted), requested.map(quoted));
     }
     let differs_at = a.char_indices().zip(b.chars()).find(|((_, a), b)| a != b);
     let differs_at = differs_at.map_or(a.len().min(b.len()), |((at, _), _)| at);
@@ -152,7 +161,7 @@ fn quoted_at_difference(recorded: Option<&str>, asked: Option<&str>) -> (Option<
         let (before, behind) = (if from > 0 { "…" } else { "" }, if to < text.len() { "…" } else { "" });
         format!("\"{before}{}{behind}\"", Shown::whole(&text[from..to]))
     };
-    (recorded.map(cut), asked.map(cut))
+    (recorded.map(cut), requested.map(cut))
 }
 
 /// Returns the beginning of a value; of a longer one also its length in bytes.
@@ -172,17 +181,17 @@ mod tests {
     }
 
     /// Returns `location: recorded → asked` of the differences between two bodies, and the distance.
-    fn bodies(recorded: &str, asked: &str) -> (Vec<String>, usize) {
-        let found = RequestDiff::between(&parts("/", &[], recorded), &parts("/", &[], asked), usize::MAX);
+    fn bodies(recorded: &str, requested: &str) -> (Vec<String>, usize) {
+        let found = RequestDiff::between(&parts("/", &[], recorded), &parts("/", &[], requested), usize::MAX);
         let side = |side: &Option<String>| side.clone().unwrap_or("-".into());
         let line = |found: &RequestDifference| {
-            format!("{}: {} → {}", found.location, side(&found.recorded), side(&found.asked))
+            format!("{}: {} → {}", found.location, side(&found.recorded), side(&found.requested))
         };
         (found.listed.iter().map(line).collect(), found.distance)
     }
 
-    fn one(recorded: &str, asked: &str) -> String {
-        let (lines, distance) = bodies(recorded, asked);
+    fn one(recorded: &str, requested: &str) -> String {
+        let (lines, distance) = bodies(recorded, requested);
         assert_eq!((lines.len(), distance), (1, 1), "{lines:?}");
         lines.concat()
     }
@@ -224,13 +233,13 @@ mod tests {
     #[test]
     fn everything_else_that_makes_a_key() {
         let beta = [("openai-beta".to_owned(), "x".to_owned()), ("other".to_owned(), "1".to_owned())];
-        let asked =
+        let requested =
             MatchKeyParts { provider: "anthropic", method: "GET", ..parts("/b?k=[masked:q:9]", &[], "") };
-        let found = RequestDiff::between(&parts("/a?k=[masked:q:4]", &beta, ""), &asked, usize::MAX);
-        let difference = |at: &str, recorded: &str, asked: Option<&str>| RequestDifference {
+        let found = RequestDiff::between(&parts("/a?k=[masked:q:4]", &beta, ""), &requested, usize::MAX);
+        let difference = |at: &str, recorded: &str, requested: Option<&str>| RequestDifference {
             location: at.into(),
             recorded: Some(format!("\"{recorded}\"")),
-            asked: asked.map(|asked| format!("\"{asked}\"")),
+            requested: requested.map(|requested| format!("\"{requested}\"")),
         };
         let expected = [
             difference("provider", "openai", Some("anthropic")),

@@ -59,8 +59,8 @@ pub(crate) struct RequestKeys {
 /// Returns the keys of a recorded request. `is_ours` says that the record is an RER artifact, which holds whole
 /// requests. A request of another format that has a `source` was converted from RER and is whole, too.
 pub(crate) fn recorded_keys(request: &ExchangeRequest<'_>, is_ours: bool) -> RequestKeys {
-    let place = Destination::recorded(request);
-    let key = |rung, digest: Digest| place.key(rung, digest);
+    let destination = Destination::recorded(request);
+    let key = |level, digest: Digest| destination.key(level, digest);
     let own = match &request.body {
         ExchangeRequestBody::Bytes(_) if is_ours || request.source.is_some() => {
             vec![(MatchLevel::Exact, key::match_key(&key_parts(request), renumbered))]
@@ -69,7 +69,9 @@ pub(crate) fn recorded_keys(request: &ExchangeRequest<'_>, is_ours: bool) -> Req
             let json = json_digest(bytes);
             let beside = json.filter(|_| request.endpoint.is_some_and(Endpoint::calls_a_model));
             let beside = beside.into_iter().flat_map(|digest| {
-                place.without_target().map(move |place| place.key(MatchLevel::JsonBody, digest))
+                destination
+                    .without_target()
+                    .map(move |destination| destination.key(MatchLevel::JsonBody, digest))
             });
             let own = json.map(|digest| key(MatchLevel::JsonBody, digest));
             return RequestKeys {
@@ -101,20 +103,20 @@ pub(crate) fn recorded_keys(request: &ExchangeRequest<'_>, is_ours: bool) -> Req
 /// not at all. Where a record names a vendor and an endpoint they must match; a record that names no endpoint
 /// is of model calls.
 pub(crate) fn requested_keys(
-    asked: &MaskedPlayerRequest<'_>,
+    masked: &MaskedPlayerRequest<'_>,
     incoming: &PlayerRequest<'_>,
-    rungs: &BTreeSet<MatchLevel>,
+    levels: &BTreeSet<MatchLevel>,
 ) -> Vec<LevelKey> {
-    let places = Destination::candidates(asked, incoming);
+    let destinations = Destination::candidates(masked, incoming);
     let mut keys = Vec::new();
-    for &rung in rungs {
-        if rung == MatchLevel::Exact {
-            keys.push((rung, asked.exact_key()));
+    for &level in levels {
+        if level == MatchLevel::Exact {
+            keys.push((level, masked.exact_key()));
             continue;
         }
-        let is_masked = *asked.body != *incoming.body;
-        for body in [&*asked.body, incoming.body].into_iter().take(1 + usize::from(is_masked)) {
-            let found = match rung {
+        let is_masked = *masked.body != *incoming.body;
+        for body in [&*masked.body, incoming.body].into_iter().take(1 + usize::from(is_masked)) {
+            let found = match level {
                 MatchLevel::Exact => Vec::new(),
                 MatchLevel::BodyHash | MatchLevel::Prompt => {
                     let prompts = prompts(body);
@@ -124,7 +126,7 @@ pub(crate) fn requested_keys(
                 MatchLevel::JsonBody => json_digest(body).into_iter().collect(),
                 MatchLevel::Conversation => {
                     let found = parse_object(body).and_then(|body| {
-                        conversation_digest(requested_model(asked, body.text()).as_deref(), body)
+                        conversation_digest(requested_model(masked, body.text()).as_deref(), body)
                     });
                     found.into_iter().collect()
                 }
@@ -132,8 +134,9 @@ pub(crate) fn requested_keys(
             for digest in found {
                 // All empty bodies are equal: only the destination tells such requests apart.
                 let is_nothing = digest == Digest::of(b"");
-                let places = places.iter().filter(|place| place.target.is_some() || !is_nothing);
-                keys.extend(places.map(|place| place.key(rung, digest)));
+                let destinations =
+                    destinations.iter().filter(|destination| destination.target.is_some() || !is_nothing);
+                keys.extend(destinations.map(|destination| destination.key(level, digest)));
             }
         }
     }
@@ -155,18 +158,18 @@ impl Destination {
         // Names such as `azure-openai` contain the vendor. Other names are of hosts that speak a vendor's
         // interface without naming it.
         let vendor = Vendor::named_in(&provider);
-        let is_told = !request.method.is_empty() && !request.path.is_empty();
-        let target = is_told.then(|| request_target(request.endpoint, &request.method, &request.path));
+        let is_recorded = !request.method.is_empty() && !request.path.is_empty();
+        let target = is_recorded.then(|| request_target(request.endpoint, &request.method, &request.path));
         Self { vendor, target }
     }
 
     /// Returns all destinations that a record may name for an incoming request, the most specific first.
-    fn candidates(asked: &MaskedPlayerRequest<'_>, incoming: &PlayerRequest<'_>) -> Vec<Self> {
-        let vendor = Vendor::of_name(asked.provider);
-        let endpoint = vendor.and_then(|vendor| Endpoint::of(vendor, asked.method, incoming.path));
-        let mut ats = vec![Some(request_target(endpoint, asked.method, &asked.path))];
+    fn candidates(masked: &MaskedPlayerRequest<'_>, incoming: &PlayerRequest<'_>) -> Vec<Self> {
+        let vendor = Vendor::of_name(masked.provider);
+        let endpoint = vendor.and_then(|vendor| Endpoint::of(vendor, masked.method, incoming.path));
+        let mut ats = vec![Some(request_target(endpoint, masked.method, &masked.path))];
         // A key in the query is masked here, and perhaps not in the record.
-        let as_it_came = Some(request_target(endpoint, asked.method, incoming.path));
+        let as_it_came = Some(request_target(endpoint, masked.method, incoming.path));
         if !ats.contains(&as_it_came) {
             ats.push(as_it_came);
         }
@@ -184,9 +187,9 @@ impl Destination {
     }
 
     /// Returns the key of a digest on a level, bound to this destination.
-    fn key(&self, rung: MatchLevel, digest: Digest) -> LevelKey {
+    fn key(&self, level: MatchLevel, digest: Digest) -> LevelKey {
         let (vendor, at) = (self.vendor.map_or("", Vendor::name), self.target.as_deref().unwrap_or_default());
-        (rung, Digest::of(format!("{digest}\0{vendor}\0{at}").as_bytes()))
+        (level, Digest::of(format!("{digest}\0{vendor}\0{at}").as_bytes()))
     }
 }
 
@@ -240,10 +243,10 @@ fn conversation_digest(model: Option<&str>, body: Value<'_>) -> Option<Digest> {
 }
 
 /// Returns the model that a request names in its path or body.
-fn requested_model(asked: &MaskedPlayerRequest<'_>, body: &[u8]) -> Option<String> {
-    let vendor = Vendor::of_route(asked.provider);
-    let endpoint = Endpoint::of(vendor, asked.method, &asked.path);
-    exchange::parse_request_to(vendor, endpoint, &asked.path, body)?.model
+fn requested_model(masked: &MaskedPlayerRequest<'_>, body: &[u8]) -> Option<String> {
+    let vendor = Vendor::of_route(masked.provider);
+    let endpoint = Endpoint::of(vendor, masked.method, &masked.path);
+    exchange::parse_request_to(vendor, endpoint, &masked.path, body)?.model
 }
 
 /// Returns every text that a record may call the prompt of a request.

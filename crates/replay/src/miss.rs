@@ -115,20 +115,21 @@ impl Closest {
         write!(f, "the closest is step {}{served}, it differs in {} {values}", self.step_id, self.distance)?;
         let nothing = "nothing".to_owned();
         let sides = |difference: &RequestDifference| {
-            [&difference.recorded, &difference.asked].map(|side| side.as_ref().unwrap_or(&nothing).clone())
+            [&difference.recorded, &difference.requested]
+                .map(|side| side.as_ref().unwrap_or(&nothing).clone())
         };
         if !f.alternate() {
             return match self.differences.first() {
                 Some(first) => {
-                    let [recorded, asked] = sides(first);
-                    write!(f, "; first at {}: recorded {recorded}, asked {asked}", first.location)
+                    let [recorded, requested] = sides(first);
+                    write!(f, "; first at {}: recorded {recorded}, asked {requested}", first.location)
                 }
                 None => Ok(()),
             };
         }
         for difference in &self.differences {
-            let [recorded, asked] = sides(difference);
-            write!(f, "\n  {}\n    recorded {recorded}\n    asked    {asked}", difference.location)?;
+            let [recorded, requested] = sides(difference);
+            write!(f, "\n  {}\n    recorded {recorded}\n    asked    {requested}", difference.location)?;
         }
         if self.differences.len() < self.distance {
             f.write_str("\n  …")?;

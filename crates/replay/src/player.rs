@@ -119,21 +119,23 @@ impl Player {
     /// served. A request that is not found may be one that policy denied in the recorded run; then it is denied
     /// again. Everything else is a [`Miss`].
     pub fn answer(&self, incoming: &PlayerRequest<'_>) -> PlayerReply {
-        let asked = incoming.masked(&mut lock(&self.redactor));
-        let keys = match_level::requested_keys(&asked, incoming, &self.exchanges.levels);
-        let key = keys.first().map_or_else(|| asked.exact_key(), |(_, digest)| *digest);
+        let masked = incoming.masked(&mut lock(&self.redactor));
+        let keys = match_level::requested_keys(&masked, incoming, &self.exchanges.levels);
+        let key = keys.first().map_or_else(|| masked.exact_key(), |(_, digest)| *digest);
         let found = keys.iter().find_map(|key| Some((key.0, self.exchanges.group_of(key)?)));
         let Some((rung, group)) = found else {
-            return self.replay_denial(&asked, incoming).unwrap_or_else(|| self.miss_unrecorded(&asked, key));
+            return self
+                .replay_denial(&masked, incoming)
+                .unwrap_or_else(|| self.miss_unrecorded(&masked, key));
         };
         let Some(at) = self.take_next(group) else {
-            if let Some(denied) = self.replay_denial(&asked, incoming) {
+            if let Some(denied) = self.replay_denial(&masked, incoming) {
                 return denied;
             }
             let recorded = self.exchanges.members(group).len();
-            return self.record_miss(&asked, key, MissCause::AskedMoreOften { recorded });
+            return self.record_miss(&masked, key, MissCause::AskedMoreOften { recorded });
         };
-        let Some(exchange) = self.exchanges.exchange(at) else { return self.miss_unrecorded(&asked, key) };
+        let Some(exchange) = self.exchanges.exchange(at) else { return self.miss_unrecorded(&masked, key) };
         match RecordedAnswer::for_request(incoming, exchange.step_id().into_owned(), exchange.answer()) {
             Ok(answer) => {
                 let mut state = self.state();
@@ -145,7 +147,7 @@ impl Player {
             }
             Err(why) => {
                 let step_id = Shown::new(&exchange.step_id()).to_string();
-                self.record_miss(&asked, key, MissCause::NoAnswer { step_id, why })
+                self.record_miss(&masked, key, MissCause::NoAnswer { step_id, why })
             }
         }
     }
@@ -169,12 +171,12 @@ impl Player {
     /// denial is served.
     fn replay_denial(
         &self,
-        asked: &MaskedPlayerRequest<'_>,
+        masked: &MaskedPlayerRequest<'_>,
         incoming: &PlayerRequest<'_>,
     ) -> Option<PlayerReply> {
         let mut state = self.state();
         let denial = self.exchanges.denials.get(state.denials_served)?;
-        let is_same = asked.model().unwrap_or_default() == Shown::new(&denial.model).to_string();
+        let is_same = masked.model().unwrap_or_default() == Shown::new(&denial.model).to_string();
         if !is_same || !self.exchanges.is_all_served_before(denial.event_index, &state.served_per_group) {
             return None;
         }
@@ -185,12 +187,12 @@ impl Player {
 
     /// Makes the miss of a request whose key is not recorded. Agents retry, so the cause of an equal request is
     /// reused instead of searching for the closest one again.
-    fn miss_unrecorded(&self, asked: &MaskedPlayerRequest<'_>, key: Digest) -> PlayerReply {
+    fn miss_unrecorded(&self, masked: &MaskedPlayerRequest<'_>, key: Digest) -> PlayerReply {
         let state = self.state();
         if let Some(before) = state.last_miss_by_key.get(&key) {
             let cause = before.cause.clone();
             drop(state);
-            return self.record_miss(asked, key, cause);
+            return self.record_miss(masked, key, cause);
         }
         let is_over = state.misses.len() >= MAX_MISSES;
         let given = state.served_per_group.clone();
@@ -198,7 +200,7 @@ impl Player {
         let is_served = |at: usize| self.exchanges.is_served(at, &given);
         let cause = match is_over {
             true => MissCause::NotCompared,
-            false => match closest(&self.exchanges, asked, is_served) {
+            false => match closest(&self.exchanges, masked, is_served) {
                 Some(found) => MissCause::Unknown(found),
                 None if self.exchanges.hash_only_requests > 0 => {
                     MissCause::OnlyHashes { recorded: self.exchanges.hash_only_requests }
@@ -206,22 +208,22 @@ impl Player {
                 None => MissCause::NothingRecorded,
             },
         };
-        self.record_miss(asked, key, cause)
+        self.record_miss(masked, key, cause)
     }
 
     /// Counts a miss and keeps it, unless the same request missed for the same cause before or [`MAX_MISSES`]
     /// are kept.
-    fn record_miss(&self, asked: &MaskedPlayerRequest<'_>, key: Digest, cause: MissCause) -> PlayerReply {
-        let model = asked.model();
+    fn record_miss(&self, masked: &MaskedPlayerRequest<'_>, key: Digest, cause: MissCause) -> PlayerReply {
+        let model = masked.model();
         let mut state = self.state();
         state.missed += 1;
         if let Some(before) = state.last_miss_by_key.get(&key).filter(|before| before.cause == cause) {
             return PlayerReply::Miss(Arc::clone(before));
         }
         let miss = Arc::new(Miss {
-            provider: Shown::new(asked.provider).to_string(),
-            method: Shown::new(asked.method).to_string(),
-            path: Shown::new(&asked.path).to_string(),
+            provider: Shown::new(masked.provider).to_string(),
+            method: Shown::new(masked.method).to_string(),
+            path: Shown::new(&masked.path).to_string(),
             model,
             key: key.to_string(),
             cause,

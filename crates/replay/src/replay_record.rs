@@ -131,7 +131,7 @@ fn write_difference(difference: &RequestDifference, out: &mut String) {
     let mut object = PrintObjectWriter::open(out);
     object.string("at", difference.location.as_str());
     object.string("recorded", difference.recorded.as_deref());
-    object.string("asked", difference.asked.as_deref());
+    object.string("asked", difference.requested.as_deref());
     object.close();
 }
 

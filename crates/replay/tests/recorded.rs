@@ -96,19 +96,19 @@ fn recorded_run(requests: &[Vec<BodyPart>]) -> Run {
     let environment = [(OsString::from("DATABASE_PASSWORD"), OsString::from(RECORDED.variable))];
     let start = RunStart { environment: &environment, ..RunStart::new(RunId::generate().unwrap()) };
     let recorder = Recorder::builder(&RunStore::new(folder.0.join(".reenact")), &key).begin(&start).unwrap();
-    let pen = recorder.event_writer();
+    let writer = recorder.event_writer();
     let authorization = format!("Bearer {}", RECORDED.key);
     let (path, headers) = (format!("/v1/responses?key={}", RECORDED.key), headers(&authorization));
     for (number, pieces) in requests.iter().enumerate() {
         let body = body(pieces, &RECORDED);
-        let masked = pen.mask_request(&RawRequest {
+        let masked = writer.mask_request(&RawRequest {
             provider: "openai",
             method: "POST",
             path: &path,
             headers: &headers,
             body: body.as_bytes(),
         });
-        let step = pen
+        let step = writer
             .record_call(
                 &ExchangeCall {
                     model: Some("gpt-5"),
@@ -121,7 +121,7 @@ fn recorded_run(requests: &[Vec<BodyPart>]) -> Run {
         let answer = number.to_string();
         let answer =
             RawAnswer { status: Some(200), body: answer.as_bytes(), complete: true, ..RawAnswer::default() };
-        pen.record_return(&step, answer).unwrap();
+        writer.record_return(&step, answer).unwrap();
     }
     let ended =
         recorder.end(&RunEnd { status: RunStatus::Completed, reason: "exit", exit_code: Some(0) }).unwrap();

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use reenact_formats::FormatId;
 use reenact_formats::rer::EventType;
-use reenact_formats::rer::payload::{PayloadWord, Source};
+use reenact_formats::rer::payload::{EventSource, PayloadWord};
 use reenact_json::Value;
 
 use crate::event_index::EventEntry;
@@ -96,11 +96,11 @@ impl<'r> Event<'r> {
 
     /// Returns how the recorder learnt of the event; `None` if the record does not say, or says an unknown
     /// word.
-    pub fn source(&self) -> Option<Source> {
+    pub fn source(&self) -> Option<EventSource> {
         if self.is_imported() {
-            return Some(Source::Imported);
+            return Some(EventSource::Imported);
         }
-        self.payload().value()?.member("source").and_then(Source::of)
+        self.payload().value()?.member("source").and_then(EventSource::of)
     }
 
     /// Returns true if the event was made from an item of another format.

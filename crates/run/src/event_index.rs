@@ -20,8 +20,8 @@ impl ByteSpan {
     /// Returns the span of a value in the text that it was parsed from; empty if there is no value. The scanner
     /// refuses texts beyond 4 GiB.
     pub(crate) fn of(value: Option<Value<'_>>, bytes: &[u8]) -> Self {
-        let place = value.and_then(|value| value.range_in(bytes));
-        place.map_or(Self::default(), |place| Self::at(place.start, place.len()))
+        let range = value.and_then(|value| value.range_in(bytes));
+        range.map_or(Self::default(), |range| Self::at(range.start, range.len()))
     }
 
     /// Returns the span of `length` bytes from `start`; empty if either is 4 GiB or more.

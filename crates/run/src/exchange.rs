@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use reenact_formats::FormatId;
 use reenact_formats::rer::Callee;
-use reenact_formats::rer::payload::{Chunk, EndedBy, Source};
+use reenact_formats::rer::payload::{Chunk, EndedBy, EventSource};
 use reenact_json::Digest;
 use reenact_wire::{Endpoint, exchange as wire};
 
@@ -58,7 +58,7 @@ pub struct ExchangeRequest<'r> {
     /// Match key that the recorder computed. Untrusted: compute the key from the request instead.
     pub match_key: Option<Cow<'r, str>>,
     /// Way in which the recorder learnt of the request, if the record says so.
-    pub source: Option<Source>,
+    pub source: Option<EventSource>,
 }
 
 /// Body of a request, as far as a record holds it.
@@ -135,7 +135,7 @@ pub struct ExchangeAnswer<'r> {
     /// Time to the end of the answer.
     pub latency: Option<Duration>,
     /// Way in which the recorder learnt of the answer, if the record says so.
-    pub source: Option<Source>,
+    pub source: Option<EventSource>,
 }
 
 /// Amount of detail in which a record holds an answer, the most detailed first.

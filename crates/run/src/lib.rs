@@ -53,7 +53,7 @@ pub use exit::Exit;
 pub use open::{NamedFiles, NotARun, OpenedRecord, open, open_files, open_with};
 pub use reenact_formats::FormatId;
 pub use reenact_formats::rer::EventType;
-pub use reenact_formats::rer::payload::{Chunk, EndedBy, Source};
+pub use reenact_formats::rer::payload::{Chunk, EndedBy, EventSource};
 pub use run::Run;
 pub use summary::Summary;
 pub use timeline::Timeline;

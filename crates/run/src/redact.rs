@@ -151,7 +151,7 @@ fn is_stream(bytes: &[u8]) -> bool {
 /// Returns true if an event stream contains a text: in one event, or in the strings at one JSON path of all
 /// events, joined.
 fn stream_contains(stream: &[u8], text: &[u8], nested: u8) -> bool {
-    let mut texts_by_place: HashMap<u64, String> = HashMap::new();
+    let mut texts_by_path: HashMap<u64, String> = HashMap::new();
     let mut reader = SseReader::new();
     let mut events = reader.push(stream);
     events.extend(reader.finish());
@@ -161,28 +161,28 @@ fn stream_contains(stream: &[u8], text: &[u8], nested: u8) -> bool {
             if value_contains(value, text, nested) {
                 return true;
             }
-            collect_texts(value, 0, &mut texts_by_place);
+            collect_texts(value, 0, &mut texts_by_path);
         }
     }
-    texts_by_place.values().any(|told| bytes_contain(told.as_bytes(), text))
+    texts_by_path.values().any(|texts| bytes_contain(texts.as_bytes(), text))
 }
 
 /// Appends each string of a value to the strings at the same JSON path of the events before. A path is kept as
 /// a hash of its names: a collision can only withhold more than it should.
-fn collect_texts(value: Value<'_>, place: u64, told: &mut HashMap<u64, String>) {
+fn collect_texts(value: Value<'_>, path_hash: u64, texts: &mut HashMap<u64, String>) {
     let inside = |name: &[u8]| {
         let mut hasher = DefaultHasher::new();
-        (place, name).hash(&mut hasher);
+        (path_hash, name).hash(&mut hasher);
         hasher.finish()
     };
     for (name, value) in value.members() {
-        collect_texts(value, inside(&name.string_bytes().unwrap_or_default()), told);
+        collect_texts(value, inside(&name.string_bytes().unwrap_or_default()), texts);
     }
     for value in value.elements() {
-        collect_texts(value, inside(b"[]"), told);
+        collect_texts(value, inside(b"[]"), texts);
     }
     if let Some(text) = value.string() {
-        told.entry(place).or_default().push_str(&text);
+        texts.entry(path_hash).or_default().push_str(&text);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use reenact_formats::rer::payload::Source;
+use reenact_formats::rer::payload::EventSource;
 use reenact_json::{Limits, Value};
 
 use crate::event::Event;
@@ -33,7 +33,7 @@ pub struct RecordedToolCall<'r> {
     /// Channel by which the recorder saw the call: `mcp:<server>`, `conversation` or `sdk`.
     pub via: Option<Cow<'r, str>>,
     /// Way in which the recorder learnt of the call, if the record says so.
-    pub source: Option<Source>,
+    pub source: Option<EventSource>,
 }
 
 /// Recorded result of a tool.
@@ -52,7 +52,7 @@ pub struct RecordedToolResult<'r> {
     /// Duration of the call.
     pub latency: Option<Duration>,
     /// Way in which the recorder learnt of the result, if the record says so.
-    pub source: Option<Source>,
+    pub source: Option<EventSource>,
 }
 
 impl<'r> ToolUse<'r> {

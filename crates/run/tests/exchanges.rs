@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use reenact_run::summary::ModelUse;
 use reenact_run::{
-    Chunk, EndedBy, EventType, ExchangeKind as About, ExchangeRequestBody, Exit, Source, UnreadablePayload,
+    Chunk, EndedBy, EventSource, EventType, ExchangeKind as About, ExchangeRequestBody, Exit,
+    UnreadablePayload,
 };
 use reenact_testkit::fixture::{ModelRequest, RunBuilder, returned_payload, text_body};
 use reenact_wire::price::PriceTable;
@@ -33,7 +34,7 @@ fn a_request_and_its_answer() {
     assert_eq!(request.headers, [("content-type".to_owned(), "application/json".to_owned())]);
     assert_eq!(request.body, ExchangeRequestBody::Bytes(REQUEST.as_bytes().into()));
     assert_eq!(request.match_key.as_deref(), Some(key.as_str()));
-    assert_eq!(request.source, Some(Source::Observed));
+    assert_eq!(request.source, Some(EventSource::Observed));
     let answer = exchange.answer().unwrap();
     assert_eq!((answer.status, answer.version.as_deref()), (Some(200), Some("1.1")));
     assert_eq!((answer.complete, answer.ended_by), (true, EndedBy::Eof));
@@ -117,7 +118,7 @@ fn steps_are_paired_within_their_kind() {
     );
     assert_eq!(
         (call.input.unwrap().text(), call.source),
-        (&br#"{"zone":"UTC"}"#[..], Some(Source::Inferred))
+        (&br#"{"zone":"UTC"}"#[..], Some(EventSource::Inferred))
     );
     let result = tool.result().unwrap();
     assert_eq!((result.output.unwrap().text(), result.is_error), (&b"\"12:00\""[..], true));

@@ -5,7 +5,7 @@ mod support;
 
 use reenact_json::Digest;
 use reenact_run::{
-    EventPayload, EventType, Exit, NotARun, OpenedRecord, Source, UnreadablePayload, open, open_files,
+    EventPayload, EventSource, EventType, Exit, NotARun, OpenedRecord, UnreadablePayload, open, open_files,
 };
 use reenact_testkit::fixture::{ModelRequest, RunBuilder, TestKey, text_body};
 use reenact_verify::rer::PAYLOAD_HASHES;
@@ -36,7 +36,10 @@ fn a_run_says_who_when_and_what() {
     let kinds: Vec<Option<EventType>> = run.events().map(|event| event.kind()).collect();
     assert_eq!(kinds, [Some(EventType::RunStarted), None, Some(EventType::RunEnded)]);
     let odd = run.event(1).unwrap();
-    assert_eq!((odd.index(), odd.name().as_ref(), odd.source()), (1, "rer.made.up", Some(Source::Reported)));
+    assert_eq!(
+        (odd.index(), odd.name().as_ref(), odd.source()),
+        (1, "rer.made.up", Some(EventSource::Reported))
+    );
     assert!(run.event(3).is_none());
     // A clone is a handle of the same run.
     assert_eq!(run.clone().len(), 3);

@@ -37,4 +37,4 @@ pub use command::{
     ReadySandbox, SandboxCommand, SandboxError, SandboxedChild, SetupStep, TrampolineHandshake,
 };
 pub use probe::{SandboxProbe, probe};
-pub use report::{Closed, Isolation, Open, SandboxReport};
+pub use report::{ClosedRoute, Isolation, OpenRoute, SandboxReport};

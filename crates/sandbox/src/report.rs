@@ -88,7 +88,7 @@ macro_rules! facts {
 
 facts! {
     /// One way out that the kernel now refuses.
-    Closed {
+    ClosedRoute {
         /// A network namespace with nothing but its own loopback.
         Network = "network": "network: no interface but a loopback of its own",
         /// Abstract Unix sockets belong to a network namespace.
@@ -125,7 +125,7 @@ facts! {
 
 facts! {
     /// One way out that stayed open.
-    Open {
+    OpenRoute {
         /// Nothing is enforced.
         Everything = "everything": "everything: nothing is enforced",
         /// Files are shared; a program outside that acts on files acts on files of the child, too.
@@ -159,9 +159,9 @@ pub struct SandboxReport {
     /// Mechanism that isolates the child.
     pub isolation: Isolation,
     /// Ways out that the kernel now refuses.
-    pub closed: Vec<Closed>,
+    pub closed: Vec<ClosedRoute>,
     /// Ways out that stayed open.
-    pub open: Vec<Open>,
+    pub open: Vec<OpenRoute>,
     /// Reason why the child is not isolated; `None` if it is.
     pub reason: Option<String>,
 }
@@ -169,19 +169,19 @@ pub struct SandboxReport {
 impl SandboxReport {
     /// Returns the report of a child that is not isolated, with the reason.
     #[must_use]
-    pub fn not_enforced(why: impl Into<String>) -> Self {
+    pub fn not_enforced(reason: impl Into<String>) -> Self {
         Self {
             isolation: Isolation::None,
             closed: Vec::new(),
-            open: vec![Open::Everything],
-            reason: Some(why.into()),
+            open: vec![OpenRoute::Everything],
+            reason: Some(reason.into()),
         }
     }
 
     /// Iterates over the paths that are masked, directories as well as sockets.
     pub fn masked_paths(&self) -> impl Iterator<Item = PathBuf> + '_ {
         self.closed.iter().filter_map(|fact| match fact {
-            Closed::Masked(path) | Closed::Socket(path) => Some(PathBuf::from(path)),
+            ClosedRoute::Masked(path) | ClosedRoute::Socket(path) => Some(PathBuf::from(path)),
             _ => None,
         })
     }
@@ -191,10 +191,10 @@ impl fmt::Display for SandboxReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.isolation {
             Isolation::None => write!(f, "hermetic: not enforced")?,
-            rung => write!(f, "hermetic: enforced by the kernel ({rung})")?,
+            isolation => write!(f, "hermetic: enforced by the kernel ({isolation})")?,
         }
-        if let Some(why) = &self.reason {
-            write!(f, "\n  why     {why}")?;
+        if let Some(reason) = &self.reason {
+            write!(f, "\n  why     {reason}")?;
         }
         for fact in &self.closed {
             write!(f, "\n  closed  {fact}")?;
@@ -221,17 +221,17 @@ mod tests {
 
     #[test]
     fn a_path_is_never_printed_raw() {
-        let printed = Closed::Socket("/tmp/\u{1b}[2J".into()).to_string();
+        let printed = ClosedRoute::Socket("/tmp/\u{1b}[2J".into()).to_string();
         assert_eq!(printed, "Unix socket \"/tmp/\\u{1b}[2J\"");
     }
 
     #[cfg(target_os = "linux")]
     #[test]
     fn a_code_names_its_fact() {
-        for fact in [Closed::Network, Closed::Variable("DISPLAY".into())] {
+        for fact in [ClosedRoute::Network, ClosedRoute::Variable("DISPLAY".into())] {
             let name = fact.name().cloned().unwrap_or_default();
-            assert_eq!(Closed::from_code(fact.code().as_bytes(), name), Some(fact));
+            assert_eq!(ClosedRoute::from_code(fact.code().as_bytes(), name), Some(fact));
         }
-        assert_eq!(Open::from_code(b"no such thing", OsString::new()), None);
+        assert_eq!(OpenRoute::from_code(b"no such thing", OsString::new()), None);
     }
 }

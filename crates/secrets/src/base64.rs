@@ -17,7 +17,7 @@ pub(crate) fn decode_lenient(text: &[u8]) -> Option<Vec<u8>> {
     let end = text.iter().rposition(|byte| *byte != b'=')? + 1;
     let text = text.get(..end.min(4096))?;
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3 + 2);
-    let mut held: u32 = 0;
+    let mut accumulator: u32 = 0;
     let mut bits = 0;
     for letter in text {
         let six = match letter {
@@ -28,11 +28,11 @@ pub(crate) fn decode_lenient(text: &[u8]) -> Option<Vec<u8>> {
             b'/' | b'_' => 63,
             _ => return None,
         };
-        held = (held << 6) | u32::from(six);
+        accumulator = (accumulator << 6) | u32::from(six);
         bits += 6;
         if bits >= 8 {
             bits -= 8;
-            let [.., byte] = (held >> bits).to_be_bytes();
+            let [.., byte] = (accumulator >> bits).to_be_bytes();
             bytes.push(byte);
         }
     }
@@ -45,14 +45,14 @@ pub(crate) fn decode_lenient(text: &[u8]) -> Option<Vec<u8>> {
 /// Letters that also hold bits of a neighbour are left out, so the result can be searched for.
 pub(crate) fn inner_letters(value: &[u8], shift: usize, alphabet: &[u8; 64]) -> Vec<u8> {
     let mut letters = Vec::with_capacity(value.len() * 4 / 3 + 4);
-    let mut held: u32 = 0;
+    let mut accumulator: u32 = 0;
     let mut bits = 0;
     for byte in core::iter::repeat_n(&0, shift).chain(value) {
-        held = ((held << 8) | u32::from(*byte)) & 0xffff;
+        accumulator = ((accumulator << 8) | u32::from(*byte)) & 0xffff;
         bits += 8;
         while bits >= 6 {
             bits -= 6;
-            let six = (held >> bits) & 63;
+            let six = (accumulator >> bits) & 63;
             letters.push(alphabet[six as usize]);
         }
     }

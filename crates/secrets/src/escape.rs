@@ -28,13 +28,13 @@ pub(crate) fn unescape_into(text: &[u8], offset: usize, reading: &mut MappedText
     while let Some(at) = text.get(from..).and_then(|rest| memchr(b'\\', rest)) {
         let backslash = from + at;
         let mut buffer = [0; 4];
-        let Some((length, said)) = parse_escape(text, backslash, &mut buffer) else {
+        let Some((length, decoded)) = parse_escape(text, backslash, &mut buffer) else {
             reading.push_plain(&text[from..=backslash], offset + from);
             from = backslash + 1;
             continue;
         };
         reading.push_plain(&text[from..backslash], offset + from);
-        reading.push_escaped(said, offset + backslash, length);
+        reading.push_escaped(decoded, offset + backslash, length);
         from = backslash + length;
     }
     reading.push_plain(text.get(from..).unwrap_or_default(), offset + from);

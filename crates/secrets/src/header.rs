@@ -34,7 +34,7 @@ pub(crate) const ACCOUNT_HEADERS: [&str; 6] = [
     "x-goog-user-project",
 ];
 /// Request headers that are kept; `*` stands for any rest.
-pub(crate) const KEPT_REQUEST_HEADERS: [&str; 28] = [
+pub(crate) const RECORDED_REQUEST_HEADERS: [&str; 28] = [
     "accept",
     "accept-encoding",
     "accept-language",
@@ -65,7 +65,7 @@ pub(crate) const KEPT_REQUEST_HEADERS: [&str; 28] = [
     "x-stainless-*",
 ];
 /// Answer headers that are kept; `*` stands for any rest.
-pub(crate) const KEPT_ANSWER_HEADERS: [&str; 39] = [
+pub(crate) const RECORDED_ANSWER_HEADERS: [&str; 39] = [
     "accept-ranges",
     "access-control-*",
     "age",
@@ -150,8 +150,8 @@ pub(crate) enum HeaderTreatment {
 /// Returns the treatment of a header of this name, which must be in small letters.
 pub(crate) fn treatment(side: MessageSide, name: &str) -> HeaderTreatment {
     let listed = match side {
-        MessageSide::Request => &KEPT_REQUEST_HEADERS[..],
-        MessageSide::Answer => &KEPT_ANSWER_HEADERS,
+        MessageSide::Request => &RECORDED_REQUEST_HEADERS[..],
+        MessageSide::Answer => &RECORDED_ANSWER_HEADERS,
     };
     let is_listed = || {
         listed.iter().any(|entry| match entry.strip_suffix('*') {
@@ -221,7 +221,7 @@ impl Redactor {
         side: MessageSide,
         headers: impl IntoIterator<Item = (&'h str, &'h [u8])>,
     ) -> Vec<(String, String)> {
-        let mut kept = Vec::new();
+        let mut recorded = Vec::new();
         for (name, value) in headers {
             let name = name.to_ascii_lowercase();
             let forced = match treatment(side, &name) {
@@ -236,9 +236,9 @@ impl Redactor {
                 }
             };
             let masked = self.redact_with(value, forced);
-            kept.push((name, String::from_utf8_lossy(&masked.bytes).into_owned()));
+            recorded.push((name, String::from_utf8_lossy(&masked.bytes).into_owned()));
         }
-        kept
+        recorded
     }
 }
 

@@ -63,7 +63,7 @@ impl MappedText {
 
     /// Returns the source spans of a span of the text, in order; adjacent ones are joined.
     pub(crate) fn source_spans(&self, span: &Range<usize>) -> Vec<Range<usize>> {
-        let mut places: Vec<Range<usize>> = Vec::new();
+        let mut spans: Vec<Range<usize>> = Vec::new();
         let first = self.runs.partition_point(|run| run.text_start <= span.start).saturating_sub(1);
         for (at, run) in self.runs.iter().enumerate().skip(first) {
             if run.text_start >= span.end {
@@ -74,17 +74,17 @@ impl MappedText {
             }
             let end = self.runs.get(at + 1).map_or(self.text.len(), |next| next.text_start);
             let (from, to) = (span.start.max(run.text_start), span.end.min(end));
-            let place = match run.escape_length {
+            let source_span = match run.escape_length {
                 0 => run.source_start + (from - run.text_start)..run.source_start + (to - run.text_start),
                 length => run.source_start..run.source_start + length,
             };
-            match places.last_mut() {
-                Some(last) if last.end == place.start => last.end = place.end,
-                _ if place.is_empty() => {}
-                _ => places.push(place),
+            match spans.last_mut() {
+                Some(last) if last.end == source_span.start => last.end = source_span.end,
+                _ if source_span.is_empty() => {}
+                _ => spans.push(source_span),
             }
         }
-        places
+        spans
     }
 }
 

@@ -60,10 +60,10 @@ pub(crate) fn parse_mark(text: &[u8], open: usize) -> Option<MaskMark<'_>> {
     Some(MaskMark { rule, number, span: open..end })
 }
 
-/// Returns the bytes at the front that fit: at least one, at most `longest`.
-fn leading_run(text: &[u8], longest: usize, fits: impl Fn(u8) -> bool) -> Option<&[u8]> {
-    let length = text.iter().take(longest + 1).take_while(|byte| fits(**byte)).count();
-    if (1..=longest).contains(&length) { text.get(..length) } else { None }
+/// Returns the bytes at the front that fit: at least one, at most `max_bytes`.
+fn leading_run(text: &[u8], max_bytes: usize, fits: impl Fn(u8) -> bool) -> Option<&[u8]> {
+    let length = text.iter().take(max_bytes + 1).take_while(|byte| fits(**byte)).count();
+    if (1..=max_bytes).contains(&length) { text.get(..length) } else { None }
 }
 
 /// Returns a text with its marks renumbered by first appearance, per rule.

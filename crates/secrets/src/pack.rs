@@ -139,8 +139,8 @@ impl RulePack {
                 add(LiteralAction::Shape(rule.name, shape), shape.literal, false);
             }
         }
-        for (place, rule) in custom.iter().enumerate() {
-            add(LiteralAction::Custom(place), rule.prefix(), false);
+        for (index, rule) in custom.iter().enumerate() {
+            add(LiteralAction::Custom(index), rule.prefix(), false);
         }
         for start in url::AUTHORITY_STARTS {
             add(LiteralAction::Url(start.len()), start, false);
@@ -204,8 +204,8 @@ impl RulePack {
                 Some(LiteralAction::Shape(rule, shape)) => {
                     shape.match_at(text, start).map(|span| (*rule, span))
                 }
-                Some(LiteralAction::Custom(place)) => {
-                    if let Some(rule) = self.custom_rules.get(*place)
+                Some(LiteralAction::Custom(index)) => {
+                    if let Some(rule) = self.custom_rules.get(*index)
                         && let Some(span) = rule.match_at(text, start)
                     {
                         found.push((id, SecretFinding { rule: Cow::Owned(rule.name().to_owned()), span }));
@@ -285,6 +285,6 @@ pub(crate) fn subtract_spans(holes: &[Range<usize>], findings: Vec<SecretFinding
 
 impl fmt::Debug for RulePack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pack").field("name", &self.name()).finish_non_exhaustive()
+        f.debug_struct("RulePack").field("name", &self.name()).finish_non_exhaustive()
     }
 }

@@ -10,9 +10,9 @@ use core::fmt::Write;
 /// The result for the standard rules is pinned by `tests/reenact-1.txt`.
 pub(crate) fn rules_text(pack: &RulePack) -> String {
     let mut text = format!("{}\n", pack.name());
-    let mut line = |name: &str, said: &dyn core::fmt::Display| {
+    let mut line = |name: &str, value: &dyn core::fmt::Display| {
         // Writing to a string does not fail.
-        let _ = writeln!(text, "{name}: {said}");
+        let _ = writeln!(text, "{name}: {value}");
     };
     for rule in rules::all() {
         for shape in rule.shapes {
@@ -43,8 +43,8 @@ pub(crate) fn rules_text(pack: &RulePack) -> String {
         ("headers with credentials", &header::CREDENTIAL_HEADERS),
         ("headers of accounts", &header::ACCOUNT_HEADERS),
         ("headers without secrets", &header::HARMLESS_HEADERS),
-        ("headers of requests", &header::KEPT_REQUEST_HEADERS),
-        ("headers of answers", &header::KEPT_ANSWER_HEADERS),
+        ("headers of requests", &header::RECORDED_REQUEST_HEADERS),
+        ("headers of answers", &header::RECORDED_ANSWER_HEADERS),
         ("headers that speak of secrets", &header::SECRET_WORDS),
     ] {
         line(list, &words.join(" "));

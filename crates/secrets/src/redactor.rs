@@ -84,9 +84,9 @@ impl MaskedSpan {
     ///
     /// For callers that keep the spans without the text, as
     /// [`RedactionWindow`](crate::RedactionWindow) hands them out.
-    pub fn result_offset(cuts: &[MaskedSpan], source: usize) -> usize {
-        let before = cuts.partition_point(|cut| cut.source_span.start < source);
-        match before.checked_sub(1).and_then(|last| cuts.get(last)) {
+    pub fn result_offset(masked_spans: &[MaskedSpan], source: usize) -> usize {
+        let before = masked_spans.partition_point(|cut| cut.source_span.start < source);
+        match before.checked_sub(1).and_then(|last| masked_spans.get(last)) {
             None => source,
             Some(cut) => cut.result_span.end + source.saturating_sub(cut.source_span.end),
         }
@@ -180,9 +180,9 @@ impl Redactor {
             return RedactedText { bytes: Cow::Borrowed(text), masked_spans: Vec::new() };
         }
         let mut bytes = Vec::with_capacity(text.len());
-        let mut cuts = Vec::with_capacity(secrets.len());
-        self.append_masked(text, &secrets, 0..text.len(), 0, &mut bytes, &mut cuts);
-        RedactedText { bytes: Cow::Owned(bytes), masked_spans: cuts }
+        let mut masked_spans = Vec::with_capacity(secrets.len());
+        self.append_masked(text, &secrets, 0..text.len(), 0, &mut bytes, &mut masked_spans);
+        RedactedText { bytes: Cow::Owned(bytes), masked_spans }
     }
 
     /// Returns everything in a text that must be masked, in order.
@@ -191,52 +191,52 @@ impl Redactor {
     }
 
     /// Returns the length in bytes of the longest known value; 0 if there is none.
-    pub(crate) fn longest_known_bytes(&self) -> usize {
+    pub(crate) fn max_known_bytes(&self) -> usize {
         self.known_values().map(|(_, value)| value.len()).max().unwrap_or(0)
     }
 
     /// Appends the bytes `part` of a text to `bytes`, with marks in the place of secrets, and the
-    /// replaced spans to `cuts`.
+    /// replaced spans to `masked_spans`.
     ///
-    /// Bytes before `hidden` are left out: they belong to a secret whose mark was appended with the
-    /// part before. Offsets in `cuts` count from the start of `text` and of `bytes`.
+    /// Bytes before `masked_until` are left out: they belong to a secret whose mark was appended with the
+    /// part before. Offsets in `masked_spans` count from the start of `text` and of `bytes`.
     pub(crate) fn append_masked(
         &mut self,
         text: &[u8],
         secrets: &[Secret],
         part: Range<usize>,
-        hidden: usize,
+        masked_until: usize,
         bytes: &mut Vec<u8>,
-        cuts: &mut Vec<MaskedSpan>,
+        masked_spans: &mut Vec<MaskedSpan>,
     ) {
-        let mut copied = part.start.max(hidden).min(part.end);
+        let mut copied = part.start.max(masked_until).min(part.end);
         let rest = |from: usize, to: usize| text.get(from..to).unwrap_or_default();
         // All spans in order. The first span of a secret gets the mark, the others get nothing.
-        let mut places: Vec<(&Range<usize>, Option<&Secret>, &Cow<'static, str>)> =
+        let mut spans: Vec<(&Range<usize>, Option<&Secret>, &Cow<'static, str>)> =
             Vec::with_capacity(secrets.len());
         for secret in secrets {
-            for (at, place) in secret.spans.iter().enumerate() {
-                places.push((place, (at == 0).then_some(secret), &secret.rule));
+            for (at, span) in secret.spans.iter().enumerate() {
+                spans.push((span, (at == 0).then_some(secret), &secret.rule));
             }
         }
-        places.retain(|(place, ..)| place.start < part.end && place.end > copied);
-        places.sort_unstable_by_key(|(place, ..)| place.start);
-        for (place, first, rule) in places {
-            let from = place.start.max(copied);
+        spans.retain(|(span, ..)| span.start < part.end && span.end > copied);
+        spans.sort_unstable_by_key(|(span, ..)| span.start);
+        for (span, first, rule) in spans {
+            let from = span.start.max(copied);
             bytes.extend_from_slice(rest(copied, from));
             let start = bytes.len();
-            if let Some(secret) = first.filter(|_| place.start >= hidden) {
+            if let Some(secret) = first.filter(|_| span.start >= masked_until) {
                 let known =
                     secret.known_id.and_then(|id| self.known.value(id)).map(|(_, value)| value.clone());
                 let value = known.unwrap_or_else(|| {
-                    let said = secret.spans.iter().filter_map(|place| text.get(place.clone()));
-                    escape::fully_unescaped(said.collect::<Vec<_>>().concat())
+                    let parts = secret.spans.iter().filter_map(|span| text.get(span.clone()));
+                    escape::fully_unescaped(parts.collect::<Vec<_>>().concat())
                 });
                 let number = number_of(&mut self.numbers, rule.clone(), value);
                 bytes.extend_from_slice(mask_mark::format_mark(rule, number).as_bytes());
             }
-            copied = place.end.min(part.end);
-            cuts.push(MaskedSpan {
+            copied = span.end.min(part.end);
+            masked_spans.push(MaskedSpan {
                 rule: rule.clone(),
                 source_span: from..copied,
                 result_span: start..bytes.len(),

@@ -57,7 +57,7 @@ pub(crate) fn find_secrets(
     for _ in 0..MAX_PASSES {
         let mut taken: Vec<Range<usize>> = marks.clone();
         taken.extend(secrets.iter().flat_map(|secret| secret.spans.iter().cloned()));
-        taken.sort_unstable_by_key(|place| place.start);
+        taken.sort_unstable_by_key(|span| span.start);
         let (more, _) = look.search_text(&marked, Vec::new(), is_stream);
         let more = more.into_iter().map(|secret| secret.minus_spans(&taken));
         let more: Vec<Secret> = more.filter(|secret| !secret.spans.is_empty()).collect();
@@ -75,8 +75,8 @@ impl Secret {
     /// Returns the secret without the bytes of `occupied`, whose spans are in order and do not
     /// overlap.
     fn minus_spans(mut self, occupied: &[Range<usize>]) -> Self {
-        let places = self.spans.into_iter().map(|span| SecretFinding { rule: self.rule.clone(), span });
-        let left = subtract_spans(occupied, places.collect());
+        let spans = self.spans.into_iter().map(|span| SecretFinding { rule: self.rule.clone(), span });
+        let left = subtract_spans(occupied, spans.collect());
         self.spans = left.into_iter().map(|finding| finding.span).collect();
         self
     }
@@ -130,14 +130,14 @@ impl SecretSearch<'_> {
     /// Searches the joined strings of a stream, one grouping after the other. Findings of one
     /// grouping are overwritten for the next.
     fn search_stream(&mut self, text: &[u8], marks: &[Range<usize>], secrets: &mut Vec<Secret>) {
-        let told = stream::collect_texts(text);
+        let texts = stream::collect_texts(text);
         let mut text = Cow::Borrowed(text);
-        for parting in StreamGrouping::ALL {
+        for grouping in StreamGrouping::ALL {
             let before = secrets.len();
-            told.for_each_text(&text, parting, &mut |reading: &MappedText| {
+            texts.for_each_text(&text, grouping, &mut |reading: &MappedText| {
                 let before = secrets.len();
                 self.search_joined(reading, marks, secrets);
-                if parting != StreamGrouping::Name {
+                if grouping != StreamGrouping::Name {
                     self.search_truncated(&text, reading, secrets);
                 }
                 secrets.len() > before
@@ -156,7 +156,7 @@ impl SecretSearch<'_> {
             let known = seen.exact_known.get(&(span.start, span.end)).copied();
             let secret = Secret { rule, known_id: known, spans: reading.source_spans(&span) };
             // A group lists its strings in stream order.
-            debug_assert!(secret.spans.is_sorted_by_key(|place| place.start));
+            debug_assert!(secret.spans.is_sorted_by_key(|span| span.start));
             let secret = secret.minus_spans(marks);
             if !secret.spans.is_empty() {
                 secrets.push(secret);
@@ -168,9 +168,9 @@ impl SecretSearch<'_> {
     fn search_truncated(&self, text: &[u8], reading: &MappedText, secrets: &mut Vec<Secret>) {
         let found = self.known.as_ref().and_then(|known| known.truncated_at_end(&reading.text));
         let Some((id, finding)) = found else { return };
-        let places = reading.source_spans(&finding.span);
-        if places.last().is_some_and(|last| stream::is_in_last_event(text, last.end)) {
-            secrets.push(Secret { rule: finding.rule, known_id: Some(id), spans: places });
+        let spans = reading.source_spans(&finding.span);
+        if spans.last().is_some_and(|last| stream::is_in_last_event(text, last.end)) {
+            secrets.push(Secret { rule: finding.rule, known_id: Some(id), spans });
         }
     }
 
@@ -230,8 +230,8 @@ impl SecretSearch<'_> {
 
 /// Maps a finding in a contiguous decoded text to its span in the source.
 fn in_source(reading: &MappedText, finding: SecretFinding) -> Option<SecretFinding> {
-    let places = reading.source_spans(&finding.span);
-    let span = places.first()?.start..places.last()?.end;
+    let spans = reading.source_spans(&finding.span);
+    let span = spans.first()?.start..spans.last()?.end;
     Some(SecretFinding { span, ..finding })
 }
 
@@ -283,13 +283,11 @@ fn extend_over_escapes(text: &[u8], secrets: &mut [SecretFinding]) {
 fn merge_overlapping(mut secrets: Vec<Secret>) -> Vec<Secret> {
     let is_apart = |secrets: &[Secret]| {
         secrets.windows(2).all(|pair| match pair {
-            [one, two] => {
-                one.spans.last().map(|place| place.end) <= two.spans.first().map(|place| place.start)
-            }
+            [one, two] => one.spans.last().map(|span| span.end) <= two.spans.first().map(|span| span.start),
             _ => true,
         })
     };
-    let begin = |secret: &Secret| secret.spans.first().map_or(0, |place| place.start);
+    let begin = |secret: &Secret| secret.spans.first().map_or(0, |span| span.start);
     let length = |secret: &Secret| secret.spans.iter().map(Range::len).sum::<usize>();
     secrets.sort_by_cached_key(|secret| {
         (begin(secret), usize::MAX - length(secret), secret.known_id.is_none(), secret.rule.clone())
@@ -297,35 +295,36 @@ fn merge_overlapping(mut secrets: Vec<Secret>) -> Vec<Secret> {
     if is_apart(&secrets) {
         return secrets;
     }
-    let mut places: Vec<(Range<usize>, usize)> = Vec::new();
+    let mut spans: Vec<(Range<usize>, usize)> = Vec::new();
     for (id, secret) in secrets.iter().enumerate() {
-        places.extend(secret.spans.iter().map(|place| (place.clone(), id)));
+        spans.extend(secret.spans.iter().map(|span| (span.clone(), id)));
     }
-    places.sort_by_key(|(place, id)| (place.start, *id));
+    spans.sort_by_key(|(span, id)| (span.start, *id));
     // Union-find: the parent of each secret is itself, or a secret that sorts before it.
     let mut owner: Vec<usize> = (0..secrets.len()).collect();
     let mut apart: Vec<(Range<usize>, usize)> = Vec::new();
-    for (place, id) in places {
+    for (span, id) in spans {
         match apart.last_mut() {
-            Some((last, before)) if place.start < last.end => {
-                last.end = last.end.max(place.end);
+            Some((last, before)) if span.start < last.end => {
+                last.end = last.end.max(span.end);
                 let (one, two) = (find_root(&mut owner, *before), find_root(&mut owner, id));
                 owner[one.max(two)] = one.min(two);
             }
-            _ => apart.push((place, id)),
+            _ => apart.push((span, id)),
         }
     }
     let mut all: Vec<Vec<Range<usize>>> = vec![Vec::new(); secrets.len()];
-    for (place, id) in apart {
-        all[find_root(&mut owner, id)].push(place);
+    for (span, id) in apart {
+        all[find_root(&mut owner, id)].push(span);
     }
-    let kept = secrets.into_iter().zip(all).filter(|(_, places)| !places.is_empty());
-    kept.map(|(secret, places)| {
-        // A secret that grew is no longer exactly the known value.
-        let known = secret.known_id.filter(|_| secret.spans == places);
-        Secret { rule: secret.rule, known_id: known, spans: places }
-    })
-    .collect()
+    let remaining = secrets.into_iter().zip(all).filter(|(_, spans)| !spans.is_empty());
+    remaining
+        .map(|(secret, spans)| {
+            // A secret that grew is no longer exactly the known value.
+            let known = secret.known_id.filter(|_| secret.spans == spans);
+            Secret { rule: secret.rule, known_id: known, spans }
+        })
+        .collect()
 }
 
 /// Returns the root of a secret's union-find tree, and shortens the path to it.

@@ -44,7 +44,7 @@ pub struct RedactionWindow {
     /// Number of bytes appended in all.
     output_bytes: usize,
     /// Spans masked so far, with offsets in the whole text and in the whole result.
-    cuts: Vec<MaskedSpan>,
+    masked_spans: Vec<MaskedSpan>,
     /// Length of a part; tests use short ones.
     part_bytes: usize,
     /// Overlap at either side of a part.
@@ -70,7 +70,7 @@ impl RedactionWindow {
             emitted_bytes: 0,
             masked_until: 0,
             output_bytes: 0,
-            cuts: Vec::new(),
+            masked_spans: Vec::new(),
             part_bytes,
             reach_bytes,
         }
@@ -80,7 +80,7 @@ impl RedactionWindow {
     pub fn push(&mut self, redactor: &mut Redactor, mut piece: &[u8], out: &mut Vec<u8>) {
         loop {
             // A known value is found in every encoding; the longest takes six bytes for one.
-            let reach = self.reach_bytes.max(6 * redactor.longest_known_bytes());
+            let reach = self.reach_bytes.max(6 * redactor.max_known_bytes());
             let full = self.emitted_bytes + self.part_bytes + reach;
             let (now, later) = piece.split_at(piece.len().min(full.saturating_sub(self.text.len())));
             self.text.extend_from_slice(now);
@@ -100,14 +100,14 @@ impl RedactionWindow {
     /// Appends the masked form of the remaining bytes, and returns all masked spans in order.
     pub fn finish(mut self, redactor: &mut Redactor, out: &mut Vec<u8>) -> Vec<MaskedSpan> {
         self.emit_until(redactor, self.text.len(), out);
-        self.cuts
+        self.masked_spans
     }
 
     /// Appends the masked form of the window up to the offset `to`.
     fn emit_until(&mut self, redactor: &mut Redactor, to: usize, out: &mut Vec<u8>) {
         let secrets = redactor.find_secrets(&self.text);
-        let (before, first) = (out.len(), self.cuts.len());
-        if let Some(last) = self.cuts.last_mut().filter(|_| self.masked_until > self.emitted_bytes) {
+        let (before, first) = (out.len(), self.masked_spans.len());
+        if let Some(last) = self.masked_spans.last_mut().filter(|_| self.masked_until > self.emitted_bytes) {
             // The rest of a secret that has its mark already.
             last.source_span.end = self.text_offset + self.masked_until.min(to);
         }
@@ -117,16 +117,16 @@ impl RedactionWindow {
             self.emitted_bytes..to,
             self.masked_until,
             out,
-            &mut self.cuts,
+            &mut self.masked_spans,
         );
-        for cut in self.cuts.iter_mut().skip(first) {
+        for cut in self.masked_spans.iter_mut().skip(first) {
             cut.source_span =
                 cut.source_span.start + self.text_offset..cut.source_span.end + self.text_offset;
             cut.result_span = cut.result_span.start - before + self.output_bytes
                 ..cut.result_span.end - before + self.output_bytes;
         }
-        let places = secrets.iter().flat_map(|secret| &secret.spans);
-        let over = places.filter(|place| place.start < to && place.end > to).map(|place| place.end);
+        let spans = secrets.iter().flat_map(|secret| &secret.spans);
+        let over = spans.filter(|span| span.start < to && span.end > to).map(|span| span.end);
         self.masked_until = over.max().unwrap_or(0).max(self.masked_until);
         self.output_bytes += out.len() - before;
         self.emitted_bytes = to;
@@ -169,7 +169,7 @@ mod tests {
         #[test]
         fn the_same_as_all_at_once(
             fragments in proptest::collection::vec(fragment(), 0..60),
-            cuts in proptest::collection::vec(1_usize..400, 1..20),
+            lengths in proptest::collection::vec(1_usize..400, 1..20),
             part in 1_usize..300,
         ) {
             let text = fragments.concat().into_bytes();
@@ -178,7 +178,7 @@ mod tests {
             let whole = at_once.redact(&text);
             let (mut piecewise, mut window, mut masked) = (redactor(), RedactionWindow::with_sizes(part, 2_000), Vec::new());
             let mut rest = &text[..];
-            for length in cuts.iter().cycle() {
+            for length in lengths.iter().cycle() {
                 if rest.is_empty() {
                     break;
                 }
@@ -186,9 +186,9 @@ mod tests {
                 window.push(&mut piecewise, piece, &mut masked);
                 rest = behind;
             }
-            let cuts = window.finish(&mut piecewise, &mut masked);
+            let masked_spans = window.finish(&mut piecewise, &mut masked);
             prop_assert_eq!(String::from_utf8_lossy(&masked), String::from_utf8_lossy(&whole.bytes));
-            let parts = RedactedText { bytes: Cow::Borrowed(&masked[..]), masked_spans: cuts };
+            let parts = RedactedText { bytes: Cow::Borrowed(&masked[..]), masked_spans };
             for offset in 0..=text.len() {
                 prop_assert_eq!(parts.result_offset(offset), whole.result_offset(offset), "{}", offset);
             }

@@ -5,7 +5,7 @@ mod support;
 
 use reenact_secrets::{MaskedSpan, Redactor, RulePack, renumbered};
 use std::borrow::Cow;
-use support::Dice;
+use support::SeededRandom;
 
 fn redactor() -> Redactor {
     Redactor::new(RulePack::standard())
@@ -16,7 +16,7 @@ fn masked(redactor: &mut Redactor, text: &str) -> String {
 }
 
 fn key(seed: u64) -> String {
-    format!("ghp_{}", Dice::new(seed).letters("alnum", 36))
+    format!("ghp_{}", SeededRandom::new(seed).letters("alnum", 36))
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn brackets_hide_nothing() {
     redactor.add_known("environment", b"12345678");
     assert_eq!(masked(&mut redactor, "[masked:made-up-value:1]"), "[masked:[masked:environment:1]:1]");
     assert_eq!(masked(&mut redactor, "[masked:jwt:12345678]"), "[masked:jwt:[masked:environment:2]]");
-    let key = format!("sk-{}", Dice::new(1).letters("hex", 32));
+    let key = format!("sk-{}", SeededRandom::new(1).letters("hex", 32));
     assert_eq!(masked(&mut redactor, &format!("[masked:{key}:1]")), "[masked:[masked:openai-key:1]:1]");
 }
 
@@ -182,5 +182,5 @@ fn marks_are_renumbered_by_first_appearance() {
 fn nothing_shows_the_values() {
     let mut redactor = redactor();
     redactor.add_known("environment", b"made-up-value");
-    assert_eq!(format!("{redactor:?}"), "Redactor { pack: Pack { name: \"reenact-1\", .. }, .. }");
+    assert_eq!(format!("{redactor:?}"), "Redactor { pack: RulePack { name: \"reenact-1\", .. }, .. }");
 }

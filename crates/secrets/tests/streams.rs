@@ -4,11 +4,11 @@
 mod support;
 
 use reenact_secrets::{Redactor, RulePack};
-use support::Dice;
+use support::SeededRandom;
 
 /// Returns a key that a rule finds, and no part of which it finds.
 fn key() -> String {
-    format!("sk-proj-{}", Dice::new(7).letters("word", 40).replace('-', "x"))
+    format!("sk-proj-{}", SeededRandom::new(7).letters("word", 40).replace('-', "x"))
 }
 
 fn redactor() -> Redactor {

@@ -160,19 +160,19 @@ impl ScriptedAnswer {
     /// connection is closed.
     pub fn cut_after(mut self, pieces: usize) -> Self {
         let mut left = pieces;
-        let mut kept = Vec::new();
+        let mut steps = Vec::new();
         for step in self.steps {
             match step {
                 ScriptStep::Send(bytes) if left == 0 => {
-                    kept.push(ScriptStep::Send(bytes.slice(..bytes.len() / 2)));
+                    steps.push(ScriptStep::Send(bytes.slice(..bytes.len() / 2)));
                     break;
                 }
                 ScriptStep::Send(_) => left -= 1,
                 ScriptStep::Wait(_) => {}
             }
-            kept.push(step);
+            steps.push(step);
         }
-        self.steps = kept;
+        self.steps = steps;
         self.ending = AnswerEnding::Closed;
         self
     }

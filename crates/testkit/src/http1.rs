@@ -8,18 +8,18 @@
 pub(crate) enum Http1Error {
     #[error("the head is not HTTP/1.1")]
     Head,
-    #[error("the head is larger than {} bytes", MOST_HEAD)]
+    #[error("the head is larger than {} bytes", MAX_HEAD_BYTES)]
     HeadSize,
     #[error("the chunks of the body are not well-formed")]
     Chunk,
-    #[error("the body is larger than {} bytes", MOST_BODY)]
+    #[error("the body is larger than {} bytes", MAX_BODY_BYTES)]
     BodySize,
 }
 
 /// Largest head, in bytes.
-pub(crate) const MOST_HEAD: usize = 64 << 10;
+pub(crate) const MAX_HEAD_BYTES: usize = 64 << 10;
 /// Largest body, in bytes.
-pub(crate) const MOST_BODY: usize = 256 << 20;
+pub(crate) const MAX_BODY_BYTES: usize = 256 << 20;
 
 /// Start line and headers of a message.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Http1Head {
     /// incomplete.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, Http1Error> {
         let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else {
-            return if bytes.len() > MOST_HEAD { Err(Http1Error::HeadSize) } else { Ok(None) };
+            return if bytes.len() > MAX_HEAD_BYTES { Err(Http1Error::HeadSize) } else { Ok(None) };
         };
         let mut lines =
             bytes[..end].split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
@@ -69,7 +69,11 @@ impl Http1Head {
         }
         let Some(length) = self.header("content-length") else { return Ok(None) };
         let length: usize = length.parse().map_err(|_| Http1Error::Head)?;
-        if length > MOST_BODY { Err(Http1Error::BodySize) } else { Ok(Some(Http1Framing::Length(length))) }
+        if length > MAX_BODY_BYTES {
+            Err(Http1Error::BodySize)
+        } else {
+            Ok(Some(Http1Framing::Length(length)))
+        }
     }
 }
 
@@ -105,7 +109,7 @@ fn chunked(bytes: &[u8]) -> Result<Option<(Vec<u8>, usize)>, Http1Error> {
         if size == 0 {
             break;
         }
-        if size > MOST_BODY - body.len() {
+        if size > MAX_BODY_BYTES - body.len() {
             return Err(Http1Error::BodySize);
         }
         let Some(chunk) = bytes.get(at..at + size + 2) else { return Ok(None) };
@@ -166,7 +170,7 @@ mod tests {
     fn what_is_not_http_is_refused() {
         assert_eq!(Http1Head::parse(b"hello\r\n\r\n"), Err(Http1Error::Head));
         assert_eq!(Http1Head::parse(b"GET / HTTP/1.1\r\nno colon\r\n\r\n"), Err(Http1Error::Head));
-        assert_eq!(Http1Head::parse(&[b'a'; MOST_HEAD + 1]), Err(Http1Error::HeadSize));
+        assert_eq!(Http1Head::parse(&[b'a'; MAX_HEAD_BYTES + 1]), Err(Http1Error::HeadSize));
         assert_eq!(Http1Framing::Chunked.parse_body(b"zz\r\n"), Err(Http1Error::Chunk));
         assert_eq!(Http1Framing::Chunked.parse_body(b"1\r\nabc"), Err(Http1Error::Chunk));
         assert_eq!(Http1Framing::Chunked.parse_body(b"fffffff0\r\n"), Err(Http1Error::BodySize));

@@ -8,16 +8,16 @@ mod support;
 use reenact_testkit::{Script, ScriptedReply, ScriptedTurn, ScriptedVendor, VendorFailure};
 use reenact_wire::exchange::{is_stream, parse_answer};
 use reenact_wire::{Endpoint, ModelAnswer, ToolCall, Usage, VendorError};
-use support::{GEMINI, GEMINI_STREAM, Got, asking, get};
+use support::{ClientAnswer, GEMINI, GEMINI_STREAM, asking, get};
 
-fn read_answer(path: &str, got: &Got) -> ModelAnswer {
+fn read_answer(path: &str, got: &ClientAnswer) -> ModelAnswer {
     let endpoint =
         reenact_wire::VENDORS.into_iter().find_map(|kind| Endpoint::of(kind, "POST", path)).unwrap();
     parse_answer(endpoint, is_stream(got.header("content-type")), &got.body).unwrap()
 }
 
 /// Asks in every format, for a document and for a stream; returns path, stream flag and answer.
-fn ask_in_all_formats(script: Script, text: &str) -> Vec<(&'static str, bool, Got)> {
+fn ask_in_all_formats(script: Script, text: &str) -> Vec<(&'static str, bool, ClientAnswer)> {
     let vendor = ScriptedVendor::start(script).unwrap();
     let mut all = Vec::new();
     for stream in [false, true] {
@@ -228,7 +228,7 @@ fn answers_by_order_and_what_comes_after_the_last() {
 #[test]
 fn what_asks_no_model() {
     let vendor = ScriptedVendor::start(Script::echo()).unwrap();
-    let json = |got: Got| serde_json::from_slice::<serde_json::Value>(&got.body).unwrap();
+    let json = |got: ClientAnswer| serde_json::from_slice::<serde_json::Value>(&got.body).unwrap();
     let models = json(get(&vendor, "GET", "/v1/models", ""));
     assert_eq!((&models["object"], &models["data"][0]["id"]), (&"list".into(), &"gpt-5".into()));
     assert_eq!(json(get(&vendor, "GET", "/v1/models/gpt-5", ""))["object"], "model");
@@ -255,7 +255,7 @@ fn a_big_answer_arrives_whole() {
 
 #[test]
 fn the_same_requests_get_the_same_bytes() {
-    let heads = |all: Vec<(&str, bool, Got)>| -> Vec<(String, Vec<u8>)> {
+    let heads = |all: Vec<(&str, bool, ClientAnswer)>| -> Vec<(String, Vec<u8>)> {
         all.into_iter().map(|(_, _, got)| (format!("{:?}", got.headers), got.body)).collect()
     };
     let once = heads(ask_in_all_formats(Script::parallel_tools(), "again"));

@@ -3,6 +3,8 @@
 //! Without arguments: the run that ships with this repository, and a forgery of it. The program knows the public key of the
 //! signer and nothing else; no network, no clock, no configuration.
 
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+
 use std::error::Error;
 use std::ffi::OsString;
 use std::path::Path;

@@ -113,17 +113,17 @@ fn audit_lines(audit: &Audit, paint: Paint<'_>) -> String {
         .collect();
     let mut text = format!("  audit   rules of the envelope: {}\n", counts.join(", "));
     // Rules that share a reason share a line.
-    let mut told: Vec<(&RuleVerdict, Vec<&str>)> = Vec::new();
+    let mut grouped: Vec<(&RuleVerdict, Vec<&str>)> = Vec::new();
     for rule in audit.rules.iter().filter(|rule| rule.verdict != AuditVerdict::Pass) {
         let same = |(first, _): &&mut (&RuleVerdict, Vec<&str>)| {
             (first.verdict, first.event, &first.reason) == (rule.verdict, rule.event, &rule.reason)
         };
-        match told.iter_mut().find(same) {
+        match grouped.iter_mut().find(same) {
             Some((_, names)) => names.push(rule.rule),
-            None => told.push((rule, vec![rule.rule])),
+            None => grouped.push((rule, vec![rule.rule])),
         }
     }
-    for (rule, names) in told {
+    for (rule, names) in grouped {
         let mark = match rule.verdict {
             AuditVerdict::Fail => paint(Tone::Bad, "broken "),
             _ => paint(Tone::Quiet, "unclear"),

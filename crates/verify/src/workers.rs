@@ -73,13 +73,13 @@ impl<'p> Workers<'p> {
     #[cfg(feature = "rer")]
     pub(crate) fn run_batches<'a>(
         &self,
-        survey: &mut rer::RerBatchReader<'a>,
+        reader: &mut rer::RerBatchReader<'a>,
     ) -> Result<rer::RerFindings<'a>, SyntaxError> {
         #[cfg(feature = "disk")]
         if self.threads > 1 {
-            return threads::run_batches(survey, self.threads, self.on_progress);
+            return threads::run_batches(reader, self.threads, self.on_progress);
         }
-        rer::check_in_order(survey)
+        rer::check_in_order(reader)
     }
 
     /// Runs the jobs of a session and returns their findings in the order of the jobs.

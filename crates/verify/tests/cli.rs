@@ -10,7 +10,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
-use support::case::{self, Case, Ending, run_all};
+use support::case::{self, Case, ExpectedEnd, run_all};
 use support::folder::Folder;
 use support::text;
 
@@ -18,24 +18,24 @@ fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_reenact-verify"))
 }
 
-fn run(ending: Ending) {
+fn run(ending: ExpectedEnd) {
     let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
     run_all(&cases, ending, &[("reenact-verify", program())]);
 }
 
 #[test]
 fn what_holds() {
-    run(Ending::Holds);
+    run(ExpectedEnd::Holds);
 }
 
 #[test]
 fn what_is_refused() {
-    run(Ending::Refused);
+    run(ExpectedEnd::Refused);
 }
 
 #[test]
 fn what_cannot_be_done() {
-    run(Ending::Impossible);
+    run(ExpectedEnd::Impossible);
 }
 
 fn asks_for(case: &Case, option: &str) -> bool {
@@ -47,7 +47,7 @@ fn shared_cases() -> Vec<Case> {
     let cases: PathBuf = support::root().join("crates/cli/tests/cases");
     let asks_for_help = |case: &Case| asks_for(case, "--help") || asks_for(case, "-h");
     let is_one_text = |case: &Case| !case.stdout.contains("\n\n");
-    Ending::ALL
+    ExpectedEnd::ALL
         .into_iter()
         .flat_map(|ending| Case::all(&cases, ending))
         .filter(|case| case.line.words.starts_with(&["reenact".into(), "verify".into()]))

@@ -117,13 +117,13 @@ fn only_what_holds_becomes_a_verified_replay() {
             ReplayJsonlEventKind::SessionEnd,
         ]
     );
-    let figures = *verified.figures();
-    assert_eq!((figures.tool_calls, figures.total_latency_ms()), (1, Some(45)));
+    let totals = *verified.totals();
+    assert_eq!((totals.tool_calls, totals.total_latency_ms()), (1, Some(45)));
     // Blank lines and other endings are warnings, not events.
     let spaced = replay.replace('\n', "\r\n \n");
     let alone =
         verify_or_err(spaced.as_bytes(), &ReplayJsonlOptions::default(), &Options::default()).unwrap();
-    assert_eq!((alone.events().count(), *alone.figures()), (6, figures));
+    assert_eq!((alone.events().count(), *alone.totals()), (6, totals));
     let changed = replay.replace(r#""latency_ms":45"#, r#""latency_ms":46"#);
     let refused = verify_or_err(changed.as_bytes(), &beside, &Options::default()).unwrap_err();
     assert_eq!(codes(refused.report()), ["E_TOTAL_LATENCY", "R_LATENCY", "R_REPLAY_HASH"]);

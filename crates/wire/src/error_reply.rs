@@ -32,14 +32,14 @@ pub struct ErrorReply<'a> {
 }
 
 /// Returns the error as the JSON body of an answer.
-pub fn body(vendor: Vendor, refusal: &ErrorReply<'_>) -> String {
-    (vendor.0.error_body)(refusal)
+pub fn error_body(vendor: Vendor, reply: &ErrorReply<'_>) -> String {
+    (vendor.0.error_body)(reply)
 }
 
 /// Returns the error as an event of a stream that has begun. The client stops reading there and raises the
 /// error.
-pub fn error_event(endpoint: Endpoint, refusal: &ErrorReply<'_>) -> String {
-    endpoint.protocol().error_event(refusal)
+pub fn error_event(endpoint: Endpoint, reply: &ErrorReply<'_>) -> String {
+    endpoint.protocol().error_event(reply)
 }
 
 /// Reply to a request that an envelope denies.
@@ -89,7 +89,7 @@ impl DenialReply {
 
     /// Returns the body of the answer in the shape of `vendor`.
     pub fn body(&self, vendor: Vendor) -> String {
-        body(vendor, &self.error_reply())
+        error_body(vendor, &self.error_reply())
     }
 
     /// Returns the event that reports the denial in a stream that has begun.
@@ -111,13 +111,13 @@ mod tests {
 
     #[test]
     fn each_in_its_own_shape() {
-        let refusal = |kind, message| ErrorReply { status: 403, kind, code: DENIED, message };
+        let reply = |kind, message| ErrorReply { status: 403, kind, code: DENIED, message };
         assert_eq!(
-            body(Vendor::OPENAI, &refusal("invalid_request_error", "no \"x\"")),
+            error_body(Vendor::OPENAI, &reply("invalid_request_error", "no \"x\"")),
             r#"{"error":{"message":"no \"x\"","type":"invalid_request_error","param":null,"code":"reenact_denied"}}"#
         );
         assert_eq!(
-            body(Vendor::ANTHROPIC, &refusal("permission_error", "no")),
+            error_body(Vendor::ANTHROPIC, &reply("permission_error", "no")),
             r#"{"type":"error","error":{"type":"permission_error","message":"no","code":"reenact_denied"}}"#
         );
     }

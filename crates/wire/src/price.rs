@@ -191,14 +191,15 @@ mod tests {
 
     #[test]
     fn no_count_is_too_large() {
-        let most = Rates { input: u64::MAX, cached_input: u64::MAX, cache_write: u64::MAX, output: u64::MAX };
+        let max_rates =
+            Rates { input: u64::MAX, cached_input: u64::MAX, cache_write: u64::MAX, output: u64::MAX };
         let usage = Usage {
             input_tokens: u64::MAX,
             output_tokens: u64::MAX,
             cached_input_tokens: u64::MAX,
             cache_write_tokens: u64::MAX,
         };
-        assert_eq!(most.cost(Vendor::ANTHROPIC, &usage), u128::MAX);
+        assert_eq!(max_rates.cost(Vendor::ANTHROPIC, &usage), u128::MAX);
         // A cached count above the input count is a vendor's fault, and gives no money back.
         let odd = Usage { input_tokens: 1, cached_input_tokens: 5, ..Usage::default() };
         assert_eq!(Rates { input: 10, cached_input: 1, ..Rates::default() }.cost(Vendor::OPENAI, &odd), 5);

@@ -33,14 +33,14 @@ pub fn conversation<'d>(document: Value<'d>) -> Option<Value<'d>> {
 pub fn user_prompts(document: Value<'_>) -> Vec<String> {
     let mut prompts = Vec::new();
     for name in conversation_members() {
-        let Some(said) = document.member(name) else { continue };
-        if let Some(text) = said.string() {
+        let Some(conversation) = document.member(name) else { continue };
+        if let Some(text) = conversation.string() {
             prompts.push(text.into_owned());
             continue;
         }
         let is_users =
             |message: &Value<'_>| message.member("role").is_some_and(|role| role.is_string("user"));
-        let last = said.elements().last().filter(is_users);
+        let last = conversation.elements().last().filter(is_users);
         let last = last.and_then(|message| message.member("content").or_else(|| message.member("parts")));
         prompts.extend(last.filter(|content| !content.elements().any(is_tool_result)).and_then(content_text));
     }

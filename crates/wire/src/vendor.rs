@@ -118,8 +118,8 @@ impl Vendor {
     /// Returns true if a request calls a model, as far as method and path tell. Every request but `GET`, `HEAD`
     /// and `OPTIONS` does, except to paths below which the vendor only stores things.
     pub fn calls_a_model(self, method: &str, path: &str) -> bool {
-        let is_kept = |segment: &str| self.0.non_model_segments.contains(&segment);
-        !matches!(method, "GET" | "HEAD" | "OPTIONS") && !path_without_query(path).split('/').any(is_kept)
+        let is_stored = |segment: &str| self.0.non_model_segments.contains(&segment);
+        !matches!(method, "GET" | "HEAD" | "OPTIONS") && !path_without_query(path).split('/').any(is_stored)
     }
 
     /// Returns true if a `POST` to this path cannot return tool calls, though no interface of the table parses
@@ -145,11 +145,11 @@ impl Vendor {
 /// The policy gate decides on such requests too, since a tool call that was withheld could be fetched there.
 pub fn fetches_stored_answers(path: &str) -> bool {
     let path = path.split('?').next().unwrap_or_default();
-    let is_kept = |segment: &str| {
-        let mut kept = VENDORS.iter().flat_map(|vendor| vendor.0.stored_answer_segments);
-        kept.any(|kept| kept.eq_ignore_ascii_case(segment))
+    let is_stored = |segment: &str| {
+        let mut segments = VENDORS.iter().flat_map(|vendor| vendor.0.stored_answer_segments);
+        segments.any(|stored| stored.eq_ignore_ascii_case(segment))
     };
-    path.contains('%') || path.split('/').any(is_kept)
+    path.contains('%') || path.split('/').any(is_stored)
 }
 
 /// Returns a path without its query and without trailing slashes.

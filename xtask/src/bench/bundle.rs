@@ -43,20 +43,20 @@ const BLOB_COUNT: u64 = 16;
 ///
 /// # Errors
 /// If a generated bundle does not verify, or if the verifier cannot be run.
-pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result<(), String> {
+pub(super) fn rows(folder: &Path, is_selected: impl Fn(&str) -> bool) -> Result<(), String> {
     let all = [
         ("1GB bundle.tar", BundlePacking::Tar, 1 << 30),
         ("200MB bundle.tar.gz", BundlePacking::TarGz, 200 << 20),
     ];
-    let asked: Vec<_> = all.into_iter().filter(|(name, ..)| is_asked_for(name)).collect();
-    if asked.is_empty() {
+    let selected: Vec<_> = all.into_iter().filter(|(name, ..)| is_selected(name)).collect();
+    if selected.is_empty() {
         return Ok(());
     }
     println!(
         "{:<22} {:>9} {:>9} {:>9} {:>9} {:>7} {:>8}",
         "bundle", "size", "read", "sha-256", "verify", "ratio", "memory"
     );
-    for (name, form, size) in asked {
+    for (name, form, size) in selected {
         row(name, &BundleFile::write(form, size, folder)?, folder)?;
     }
     Ok(())
@@ -68,7 +68,7 @@ fn row(name: &str, packed: &BundleFile, folder: &Path) -> Result<(), String> {
     fs::write(&key_file, packed.key).map_err(|error| error.to_string())?;
     let keys = Keys::from_raw(&packed.key);
     let verify = || {
-        let content = disk::open(&packed.place).map_err(|error| error.to_string())?;
+        let content = disk::open(&packed.record).map_err(|error| error.to_string())?;
         let report = content.verify(&keys, &Options::default());
         if report.pass() { Ok(()) } else { Err(format!("{name} does not verify: {:?}", report.reasons)) }
     };
@@ -82,8 +82,8 @@ fn row(name: &str, packed: &BundleFile, folder: &Path) -> Result<(), String> {
         best[2] = best[2].min(timed(verify)?);
     }
     let [read, hash, verify] = best.map(|time| time.as_secs_f64() * 1e3);
-    let peak = peak_memory(packed.place.path(), Some(&key_file))?;
-    let size = packed.place.size() as f64 / f64::from(1 << 20);
+    let peak = peak_memory(packed.record.path(), Some(&key_file))?;
+    let size = packed.record.size() as f64 / f64::from(1 << 20);
     println!(
         "{name:<22} {size:>6.0} MB {read:>6.0} ms {hash:>6.0} ms {verify:>6.0} ms {:>7.2} {peak:>5.1} MB",
         verify / (read + hash),
@@ -102,7 +102,7 @@ fn timed(work: impl Fn() -> Result<(), String>) -> Result<Duration, String> {
 struct BundleFile {
     /// Packing of the file.
     packing: BundlePacking,
-    place: RecordPath,
+    record: RecordPath,
     /// Public key that signed the artifact.
     key: [u8; 32],
     /// Sum of the members' sizes, in bytes.
@@ -111,7 +111,7 @@ struct BundleFile {
 
 impl Drop for BundleFile {
     fn drop(&mut self) {
-        let _ = fs::remove_file(self.place.path());
+        let _ = fs::remove_file(self.record.path());
     }
 }
 
@@ -132,7 +132,7 @@ impl BundleFile {
         let path = folder.join(if form == BundlePacking::Tar { "bench.rer.tar" } else { "bench.rer.tar.gz" });
         let packed = Self {
             packing: form,
-            place: RecordPath::File(path.clone()),
+            record: RecordPath::File(path.clone()),
             key,
             content_bytes: size + (artifact.bytes.len() + manifest.len() + key.len()) as u64,
         };
@@ -149,7 +149,7 @@ impl BundleFile {
                 black_box(chunk);
             })
         };
-        let file = BufReader::new(File::open(self.place.path())?);
+        let file = BufReader::new(File::open(self.record.path())?);
         match self.packing {
             BundlePacking::Tar => read_tar(file, &ArchiveRules::portable(), visit)?,
             BundlePacking::TarGz => read_tar_gz(file, &ArchiveRules::portable(), visit)?,

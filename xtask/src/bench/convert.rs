@@ -49,24 +49,24 @@ const ROWS: [(&str, ConvertSource, &[FormatId]); 11] = [
 ///
 /// # Errors
 /// If a source does not verify, or cannot be converted.
-pub(super) fn rows(is_asked_for: impl Fn(&str) -> bool) -> Result<(), String> {
-    let asked: Vec<_> = ROWS.into_iter().filter(|(name, ..)| is_asked_for(name)).collect();
-    if !asked.is_empty() {
+pub(super) fn rows(is_selected: impl Fn(&str) -> bool) -> Result<(), String> {
+    let selected: Vec<_> = ROWS.into_iter().filter(|(name, ..)| is_selected(name)).collect();
+    if !selected.is_empty() {
         println!(
             "{:<28} {:>9} {:>9} {:>9} {:>7} {:>9}",
             "conversion", "size", "sha-256", "convert", "ratio", "rate"
         );
     }
-    for (name, source, way) in asked {
-        row(name, source.record()?, way)?;
+    for (name, source, route) in selected {
+        row(name, source.record()?, route)?;
     }
     Ok(())
 }
 
 /// Measures and prints one conversion.
-fn row(name: &str, record: Vec<u8>, way: &[FormatId]) -> Result<(), String> {
+fn row(name: &str, record: Vec<u8>, route: &[FormatId]) -> Result<(), String> {
     let signer = TestKey::of(9);
-    let (target, before) = way.split_last().ok_or("a way without an end")?;
+    let (target, before) = route.split_last().ok_or("a way without an end")?;
     let mut bytes = record;
     for through in before {
         bytes = one_file(converted(&opened(name, bytes, &signer)?, *through, &signer)?)?;
@@ -186,20 +186,20 @@ fn rer() -> Result<Vec<u8>, String> {
     };
     push("rer.run.started", "{\"environment\":{\"os\":\"linux\"}}".into())?;
     for seed in 0.. {
-        let asked =
+        let request =
             quoted(&format!("{{\"messages\":[{{\"content\":{}}}],\"model\":\"m\"}}", quoted(&text(seed))));
-        let said =
+        let answer =
             quoted(&format!("{{\"choices\":[{{\"message\":{{\"content\":{}}}}}]}}", quoted(&text(seed + 1))));
         written += push(
             "rer.model.called",
             format!(
-                "{{\"endpoint\":\"chat.completions\",\"http\":{{\"body\":{{\"text\":{asked}}},\"headers\":[],\"method\":\"POST\",\"path\":\"/v1/chat/completions\"}},\"model\":\"m\",\"provider\":\"openai\",\"source\":\"observed\",\"step_id\":\"s{seed}\"}}"
+                "{{\"endpoint\":\"chat.completions\",\"http\":{{\"body\":{{\"text\":{request}}},\"headers\":[],\"method\":\"POST\",\"path\":\"/v1/chat/completions\"}},\"model\":\"m\",\"provider\":\"openai\",\"source\":\"observed\",\"step_id\":\"s{seed}\"}}"
             ),
         )?;
         written += push(
             "rer.model.returned",
             format!(
-                "{{\"complete\":true,\"ended_by\":\"eof\",\"http\":{{\"body\":{{\"text\":{said}}},\"headers\":[[\"content-type\",\"application/json\"]]}},\"source\":\"observed\",\"status\":200,\"step_id\":\"s{seed}\"}}"
+                "{{\"complete\":true,\"ended_by\":\"eof\",\"http\":{{\"body\":{{\"text\":{answer}}},\"headers\":[[\"content-type\",\"application/json\"]]}},\"source\":\"observed\",\"status\":200,\"step_id\":\"s{seed}\"}}"
             ),
         )?;
         if written > SOURCE_BYTES {

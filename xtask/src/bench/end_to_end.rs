@@ -23,10 +23,10 @@ pub(super) use record::write_run;
 ///
 /// # Errors
 /// If one of the measurements fails.
-pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result<(), String> {
-    gateway::rows(folder, &is_asked_for)?;
-    replay::rows(folder, &is_asked_for)?;
-    record::rows(folder, &is_asked_for)
+pub(super) fn rows(folder: &Path, is_selected: impl Fn(&str) -> bool) -> Result<(), String> {
+    gateway::rows(folder, &is_selected)?;
+    replay::rows(folder, &is_selected)?;
+    record::rows(folder, &is_selected)
 }
 
 /// Converts an error to its text.

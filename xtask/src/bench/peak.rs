@@ -32,12 +32,12 @@ pub(super) fn peak_memory(artifact: &Path, key: Option<&Path>) -> Result<f64, St
         )?;
     let peak = peak_after_first_target(&mut child);
     // Our end of the pipe is closed by now.
-    let mut said = String::new();
-    let read = child.stdout.take().map(|mut out| out.read_to_string(&mut said));
+    let mut output = String::new();
+    let read = child.stdout.take().map(|mut out| out.read_to_string(&mut output));
     child.wait().map_err(|error| error.to_string())?;
     match read {
-        Some(Ok(_)) if said.lines().next().is_some_and(|line| line.contains("\"pass\":true")) => peak,
-        _ => Err(format!("{VERIFIER} said: {said}")),
+        Some(Ok(_)) if output.lines().next().is_some_and(|line| line.contains("\"pass\":true")) => peak,
+        _ => Err(format!("{VERIFIER} said: {output}")),
     }
 }
 
@@ -64,7 +64,7 @@ fn peak_resident_mb(status: &str) -> Result<f64, String> {
 ///
 /// # Errors
 /// If the child process cannot be run, or prints no number.
-#[cfg(feature = "flight")]
+#[cfg(feature = "gateway")]
 pub(super) fn peak_memory_of_recording(folder: &Path) -> Result<f64, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let output = Command::new(program)
@@ -81,7 +81,7 @@ pub(super) fn peak_memory_of_recording(folder: &Path) -> Result<f64, String> {
 ///
 /// # Errors
 /// If the arguments are not one folder, or if the run cannot be recorded.
-#[cfg(feature = "flight")]
+#[cfg(feature = "gateway")]
 pub(crate) fn record(arguments: &[String]) -> Result<(), String> {
     let [folder] = arguments else { return Err("bench-memory FOLDER".into()) };
     super::end_to_end::write_run(Path::new(folder))?;

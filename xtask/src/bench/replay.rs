@@ -21,16 +21,16 @@ use super::peak_memory;
 ///
 /// # Errors
 /// If a generated file does not verify, or if the verifier cannot be run.
-pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result<(), String> {
+pub(super) fn rows(folder: &Path, is_selected: impl Fn(&str) -> bool) -> Result<(), String> {
     let rows = [("1GB REPLAY.jsonl", 1 << 30, "3"), ("200MB REPLAY.jsonl floats", 200 << 20, "8")];
-    let asked: Vec<_> = rows.into_iter().filter(|(name, ..)| is_asked_for(name)).collect();
-    if !asked.is_empty() {
+    let selected: Vec<_> = rows.into_iter().filter(|(name, ..)| is_selected(name)).collect();
+    if !selected.is_empty() {
         println!(
             "{:<26} {:>8} {:>9} {:>9} {:>7} {:>7} {:>8}",
             "replay", "size", "sha-256", "verify", "ratio", "budget", "memory"
         );
     }
-    for (name, size, budget) in asked {
+    for (name, size, budget) in selected {
         let replay =
             ReplayFile::write(folder, size, name.ends_with("floats")).map_err(|error| error.to_string())?;
         row(name, budget, &replay)?;
@@ -40,9 +40,9 @@ pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result
 
 /// Measures and prints one file.
 fn row(name: &str, budget: &str, replay: &ReplayFile) -> Result<(), String> {
-    let place = RecordPath::File(replay.path.clone());
+    let record = RecordPath::File(replay.path.clone());
     let verify = || {
-        let content = disk::open(&place).map_err(|error| error.to_string())?;
+        let content = disk::open(&record).map_err(|error| error.to_string())?;
         let report = content.verify(&Keys::default(), &Options::default());
         if report.pass() { Ok(()) } else { Err(format!("{name} does not verify: {:?}", report.reasons)) }
     };
@@ -55,7 +55,7 @@ fn row(name: &str, budget: &str, replay: &ReplayFile) -> Result<(), String> {
     }
     let [hash, verify] = best.map(|time| time.as_secs_f64() * 1e3);
     let peak = peak_memory(&replay.path, None)?;
-    let size = place.size() as f64 / f64::from(1 << 20);
+    let size = record.size() as f64 / f64::from(1 << 20);
     println!(
         "{name:<26} {size:>5.0} MB {hash:>6.0} ms {verify:>6.0} ms {:>7.2} {budget:>7} {peak:>5.1} MB",
         verify / hash

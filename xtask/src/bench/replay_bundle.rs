@@ -30,20 +30,20 @@ use super::peak_memory;
 ///
 /// # Errors
 /// If a generated bundle does not verify, or if the verifier cannot be run.
-pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result<(), String> {
+pub(super) fn rows(folder: &Path, is_selected: impl Fn(&str) -> bool) -> Result<(), String> {
     let all = [
         ("100MB replay bundle, prose", TraceText::Prose, 100 << 20, 0),
         ("100MB replay bundle, calls", TraceText::Calls, 100 << 20, 0),
         ("100MB replay bundle, 64 cassettes", TraceText::Prose, 36 << 20, 64),
     ];
-    let asked: Vec<_> = all.into_iter().filter(|(name, ..)| is_asked_for(name)).collect();
-    if !asked.is_empty() {
+    let selected: Vec<_> = all.into_iter().filter(|(name, ..)| is_selected(name)).collect();
+    if !selected.is_empty() {
         println!(
             "{:<34} {:>8} {:>9} {:>9} {:>9} {:>7} {:>8}",
             "replay bundle", "packed", "gunzip", "sha-256", "verify", "ratio", "memory"
         );
     }
-    for (name, text, trace, cassettes) in asked {
+    for (name, text, trace, cassettes) in selected {
         row(name, &ReplayBundleFile::write(folder, text, trace, cassettes)?)?;
     }
     Ok(())
@@ -51,9 +51,9 @@ pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result
 
 /// Measures and prints one bundle.
 fn row(name: &str, packed: &ReplayBundleFile) -> Result<(), String> {
-    let place = RecordPath::File(packed.path.clone());
+    let record = RecordPath::File(packed.path.clone());
     let verify = || {
-        let content = disk::open(&place).map_err(|error| error.to_string())?;
+        let content = disk::open(&record).map_err(|error| error.to_string())?;
         let report = content.verify(&Keys::default(), &Options::default());
         if report.pass() { Ok(()) } else { Err(format!("{name} does not verify: {:?}", report.reasons)) }
     };
@@ -73,7 +73,7 @@ fn row(name: &str, packed: &ReplayBundleFile) -> Result<(), String> {
     }
     let [unpack, hash, verify] = best.map(|time| time.as_secs_f64() * 1e3);
     let peak = peak_memory(&packed.path, None)?;
-    let size = place.size() as f64 / f64::from(1 << 20);
+    let size = record.size() as f64 / f64::from(1 << 20);
     println!(
         "{name:<34} {size:>5.1} MB {unpack:>6.0} ms {hash:>6.0} ms {verify:>6.0} ms {:>7.2} {peak:>5.1} MB",
         verify / (unpack + hash),

@@ -32,15 +32,15 @@ const ARTIFACT_BYTES: usize = 50 << 20;
 ///
 /// # Errors
 /// If a generated artifact does not verify, or if the verifier cannot be run.
-pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result<(), String> {
-    let asked: Vec<_> = ROWS.into_iter().filter(|(name, ..)| is_asked_for(name)).collect();
-    if !asked.is_empty() {
+pub(super) fn rows(folder: &Path, is_selected: impl Fn(&str) -> bool) -> Result<(), String> {
+    let selected: Vec<_> = ROWS.into_iter().filter(|(name, ..)| is_selected(name)).collect();
+    if !selected.is_empty() {
         println!(
             "{:<22} {:>9} {:>9} {:>9} {:>7} {:>7} {:>8} {:>9}",
             "rpk", "size", "sha-256", "verify", "ratio", "budget", "memory", "rate"
         );
     }
-    for (name, content, is_canonical, budget) in asked {
+    for (name, content, is_canonical, budget) in selected {
         let written = artifact(content)?;
         let bytes = if is_canonical { written } else { corpus::reformatted(&written) };
         row(name, &bytes, budget, folder)?;

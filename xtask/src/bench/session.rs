@@ -79,11 +79,11 @@ impl SessionResponses {
         let mut file = Vec::new();
         let mut writer = ModelIoWriter::begin(about, &mut file).map_err(|fault| fault.to_string())?;
         let mut bytes = 0;
-        let most = if matches!(self, Self::AtTheLimits) { 100_000_000 } else { 48_000_000 };
+        let max_bytes = if matches!(self, Self::AtTheLimits) { 100_000_000 } else { 48_000_000 };
         for seed in 0..10_000 {
             let response = self.response(seed);
             bytes += response.len();
-            if bytes > most {
+            if bytes > max_bytes {
                 break;
             }
             let interaction = NewInteraction {
@@ -107,16 +107,16 @@ impl SessionResponses {
 ///
 /// # Errors
 /// If a generated session does not verify, or if the verifier cannot be run.
-pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result<(), String> {
-    let asked: Vec<_> = SessionResponses::ALL.into_iter().filter(|(name, ..)| is_asked_for(name)).collect();
-    if asked.is_empty() {
+pub(super) fn rows(folder: &Path, is_selected: impl Fn(&str) -> bool) -> Result<(), String> {
+    let selected: Vec<_> = SessionResponses::ALL.into_iter().filter(|(name, ..)| is_selected(name)).collect();
+    if selected.is_empty() {
         return Ok(());
     }
     println!(
         "{:<24} {:>8} {:>9} {:>9} {:>6} {:>6} {:>9} {:>9} {:>7}",
         "session", "size", "sha-256", "verify", "ratio", "budget", "all cores", "MB/s", "memory"
     );
-    for (name, responses, budget) in asked {
+    for (name, responses, budget) in selected {
         row(name, &responses.session()?, budget, folder)?;
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::source::Source;
+use super::source::SourceFile;
 
 /// First words that leave the subject of a sentence unnamed.
 const QUESTION_WORDS: &[&str] = &["What", "How", "Whether", "Who", "Whose", "Whom", "Whoever"];
@@ -46,7 +46,7 @@ pub(crate) struct Counts {
 
 impl Counts {
     /// Counts the lines and comments of files: lines outside of tests, comments everywhere.
-    pub(crate) fn of<'s>(sources: impl IntoIterator<Item = &'s Source>) -> Self {
+    pub(crate) fn of<'s>(sources: impl IntoIterator<Item = &'s SourceFile>) -> Self {
         let mut counts = Self::default();
         for source in sources {
             counts.code_lines += source.code_lines().count();
@@ -92,14 +92,14 @@ mod tests {
 
     #[test]
     fn doc_comments_begin_with_a_verb_or_a_noun() {
-        let sources = Source::read_all(TaskContext::new().root()).unwrap();
+        let sources = SourceFile::read_all(TaskContext::new().root()).unwrap();
         let mut packages: Vec<&str> = sources.iter().map(|source| source.package.as_str()).collect();
         packages.dedup();
         for package in packages {
             let of_package = || sources.iter().filter(|source| source.package == package);
             let counts = Counts::of(of_package());
             let questions: Vec<String> = of_package()
-                .flat_map(Source::doc_comments)
+                .flat_map(SourceFile::doc_comments)
                 .filter(DocComment::is_question)
                 .map(|comment| comment.to_string())
                 .collect();

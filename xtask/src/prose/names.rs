@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::source::Source;
+use super::source::SourceFile;
 
 /// Type names that may be defined more than once, and why.
 const REPEATED: &[(&str, &str)] = &[(
@@ -17,27 +17,27 @@ pub(crate) struct TypeDefinition<'s> {
     /// Name of the type.
     pub(crate) name: &'s str,
     /// Path and line, as terminals and editors open them.
-    pub(crate) place: String,
+    pub(crate) location: String,
 }
 
 /// Returns the type definitions outside of tests. Associated types of traits are no definitions of their own.
-pub(crate) fn definitions(sources: &[Source]) -> impl Iterator<Item = TypeDefinition<'_>> {
+pub(crate) fn definitions(sources: &[SourceFile]) -> impl Iterator<Item = TypeDefinition<'_>> {
     sources.iter().flat_map(|source| {
         source.code_lines().filter_map(|(number, line)| {
             let name = defined_type(line)?;
-            Some(TypeDefinition { name, place: format!("{}:{number}", source.path) })
+            Some(TypeDefinition { name, location: format!("{}:{number}", source.path) })
         })
     })
 }
 
 /// Returns the names that more than one definition has, each with the places of all of them.
-pub(crate) fn repeated(sources: &[Source]) -> BTreeMap<&str, Vec<String>> {
-    let mut places: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+pub(crate) fn repeated(sources: &[SourceFile]) -> BTreeMap<&str, Vec<String>> {
+    let mut locations: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for definition in definitions(sources) {
-        places.entry(definition.name).or_default().push(definition.place);
+        locations.entry(definition.name).or_default().push(definition.location);
     }
-    places.retain(|_, places| places.len() > 1);
-    places
+    locations.retain(|_, locations| locations.len() > 1);
+    locations
 }
 
 /// Returns the reason why a name may be defined more than once; `None` if it may not.
@@ -70,12 +70,12 @@ mod tests {
 
     #[test]
     fn every_type_name_is_defined_once() {
-        let sources = Source::read_all(TaskContext::new().root()).unwrap();
+        let sources = SourceFile::read_all(TaskContext::new().root()).unwrap();
         assert!(definitions(&sources).count() > 500, "the sources are not where they were");
         let repeated: Vec<String> = repeated(&sources)
             .into_iter()
             .filter(|(name, _)| allowed_because(name).is_none())
-            .map(|(name, places)| format!("{name}: {}", places.join(", ")))
+            .map(|(name, locations)| format!("{name}: {}", locations.join(", ")))
             .collect();
         assert!(
             repeated.is_empty(),
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn every_listed_name_is_repeated() {
-        let sources = Source::read_all(TaskContext::new().root()).unwrap();
+        let sources = SourceFile::read_all(TaskContext::new().root()).unwrap();
         let repeated = repeated(&sources);
         for (name, _) in REPEATED {
             assert!(repeated.contains_key(name), "{name} is defined once: strike it out of REPEATED");

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::comments::DocComment;
 
 /// One file of Rust source.
-pub(crate) struct Source {
+pub(crate) struct SourceFile {
     /// Path from the root of the repository, with `/`.
     pub(crate) path: String,
     /// Name of the folder of its package: `verify`, `xtask`.
@@ -19,7 +19,7 @@ pub(crate) struct Source {
     lines: Vec<(usize, String, bool)>,
 }
 
-impl Source {
+impl SourceFile {
     /// Reads every Rust file of the repository's packages, sorted by path. Generated and fetched folders are left out.
     pub(crate) fn read_all(root: &Path) -> io::Result<Vec<Self>> {
         let mut packages: Vec<PathBuf> =
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn tests_are_no_code_and_what_follows_them_is() {
         let text = "//! Opening.\nuse a;\n\n#[cfg(test)]\nmod tests {\n    fn f() {\n    }\n}\n/// Returns.\nfn g() {}\n#[cfg(test)]\nmod more;\nfn h() {}\n";
-        let source = Source::new("x/src/a.rs".into(), "x".into(), text);
+        let source = SourceFile::new("x/src/a.rs".into(), "x".into(), text);
         let code: Vec<usize> = source.code_lines().map(|(number, _)| number).collect();
         assert_eq!(code, [2, 10, 13]);
         assert_eq!(source.doc_lines(), 2);
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn the_tests_folder_is_no_code() {
-        let source = Source::new("x/tests/a.rs".into(), "x".into(), "/// Returns.\nfn g() {}\n");
+        let source = SourceFile::new("x/tests/a.rs".into(), "x".into(), "/// Returns.\nfn g() {}\n");
         assert_eq!(source.code_lines().count(), 0);
         assert_eq!(source.doc_comments().count(), 1);
     }

@@ -64,8 +64,8 @@ impl ObservationWriter<'_> {
         let reads = &body.facts.reads;
         let chunks = if is_stream || reads.len() > 1 { chunks(reads) } else { Vec::new() };
         let delivered = open.withheld.take().map(|withheld| {
-            let kept = body.bytes().get(..withheld.delivered).unwrap_or(body.bytes());
-            [kept, &withheld.instead].concat()
+            let delivered = body.bytes().get(..withheld.delivered).unwrap_or(body.bytes());
+            [delivered, &withheld.instead].concat()
         });
         let raw = RawAnswer {
             status: Some(head.status),

@@ -93,7 +93,7 @@ impl EventBuilder {
         mut failed: impl FnMut(RecordError),
     ) -> Option<StepId> {
         match observation {
-            Observation::Head { .. }
+            Observation::AnswerHead { .. }
             | Observation::Piece { .. }
             | Observation::Trailers { .. }
             | Observation::Withheld { .. } => {

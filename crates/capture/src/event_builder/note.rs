@@ -2,7 +2,7 @@
 
 use reenact_record::observation::{ApprovalUpdate, Observation, PolicyDecision};
 use reenact_record::{
-    ApprovalRequest, Evaluation, RawToolCall, RawToolResult, RecordedDenial, Source, ToolChannel,
+    ApprovalRequest, Evaluation, EventSource, RawToolCall, RawToolResult, RecordedDenial, ToolChannel,
     agent_report,
 };
 
@@ -49,7 +49,7 @@ impl ObservationWriter<'_> {
                 tool: &decision.name,
                 input,
                 via: ToolChannel::Conversation,
-                source: Source::Inferred,
+                source: EventSource::Inferred,
             },
             Some(step),
         );

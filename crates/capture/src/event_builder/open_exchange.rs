@@ -89,7 +89,7 @@ impl OpenExchange {
     /// Takes a part of the answer: head, piece, trailers, or the note that the rest is withheld.
     pub(super) fn take(&mut self, writer: &EventWriter, observation: Observation<'_>, max_body_bytes: usize) {
         match observation {
-            Observation::Head { status, version, headers } => {
+            Observation::AnswerHead { status, version, headers } => {
                 let (version, headers) = (version.into_owned(), headers.into_owned());
                 self.head = Some(AnswerHead { status, version, headers });
             }
@@ -156,8 +156,8 @@ pub(crate) fn is_spooled(
     headers: &HeaderList<'_>,
 ) -> bool {
     let calls_model = endpoint.is_some_and(Endpoint::calls_a_model);
-    let is_judged = is_admitted && endpoint.is_some();
-    !(is_stream(headers) || is_success(status) && (calls_model || is_judged))
+    let is_checked = is_admitted && endpoint.is_some();
+    !(is_stream(headers) || is_success(status) && (calls_model || is_checked))
 }
 
 #[cfg(test)]

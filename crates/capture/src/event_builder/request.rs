@@ -3,7 +3,8 @@
 use reenact_record::observation::InboundRequest;
 use reenact_record::policy_engine::Action;
 use reenact_record::{
-    CallKind, Evaluation, ExchangeCall, RawRequest, RawToolCall, RawToolResult, Source, StepId, ToolChannel,
+    CallKind, Evaluation, EventSource, ExchangeCall, RawRequest, RawToolCall, RawToolResult, StepId,
+    ToolChannel,
 };
 use reenact_wire::Endpoint;
 use reenact_wire::conversation::InferredCall;
@@ -70,12 +71,13 @@ impl ObservationWriter<'_> {
         what: &str,
         fault: &Undecodable,
         is_decoded: bool,
-        kept: usize,
+        decoded_bytes: usize,
     ) {
         match is_decoded {
-            true => {
-                self.write_gap(what, &format!("{fault}: only what could be decoded is kept, {kept} bytes"))
-            }
+            true => self.write_gap(
+                what,
+                &format!("{fault}: only what could be decoded is kept, {decoded_bytes} bytes"),
+            ),
             false => self.write_gap(what, &fault.to_string()),
         }
     }
@@ -90,7 +92,7 @@ impl ObservationWriter<'_> {
                 tool: call.map_or("unknown", |call| &call.name),
                 input: call.map_or("null", |call| &call.input),
                 via: ToolChannel::Conversation,
-                source: Source::Inferred,
+                source: EventSource::Inferred,
             },
             None,
         );

@@ -6,7 +6,7 @@
 //! [`PolicyGate::admit_tools`] for the tool calls of an answer.
 
 mod approval;
-mod form;
+mod interface_check;
 mod results;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -76,9 +76,9 @@ struct ModelRequestInfo<'r> {
 impl PolicyGate {
     /// Makes the gate of a run.
     pub(crate) fn new(recorder: Arc<RecorderThread>, policy: EnforcedPolicy, max_body_bytes: usize) -> Self {
-        let EnforcedPolicy { engine: warden, prices, approvals } = policy;
+        let EnforcedPolicy { engine, prices, approvals } = policy;
         let state = GateState {
-            engine: warden,
+            engine,
             conversation: Conversation::default(),
             allowed_calls: BTreeSet::new(),
             forbidden_results: BTreeMap::new(),
@@ -99,7 +99,7 @@ impl PolicyGate {
         request: InboundRequest<'static>,
     ) -> Result<(Admission<'static>, JobTicket, Option<CallIds>), PolicyRefusal> {
         let reading = ParsedRequestBody::of(&request, self.max_body_bytes);
-        let form = form::refuse_unknown_interface(&request);
+        let interface = interface_check::refuse_unknown_interface(&request);
         let nothing = ParsedRequest::default();
         let parsed = reading.request.clone().filter(|_| reading.fault.is_none());
         let parsed = parsed.as_deref().unwrap_or(&nothing);
@@ -120,8 +120,10 @@ impl PolicyGate {
                 };
                 // Results are judged once, conditions that may have changed meanwhile again.
                 let brought = if std::mem::take(&mut has_results) {
-                    let results = state.judge_results(info.request, at, &mut outcome);
-                    results.and_then(|()| form.clone()).and_then(|()| state.judge_vendor_tools(info.request))
+                    let results = state.check_results(info.request, at, &mut outcome);
+                    results
+                        .and_then(|()| interface.clone())
+                        .and_then(|()| state.check_vendor_tools(info.request))
                 } else {
                     Ok(())
                 };
@@ -133,7 +135,7 @@ impl PolicyGate {
                     outcome.push((denied_action(Action::Model, info.model, at, refused), None));
                 }
                 if ruling != Ruling::Allowed {
-                    return (AdmissionStep::refused_or_asked(ruling), outcome);
+                    return (AdmissionStep::refuse_or_ask(ruling), outcome);
                 }
                 state.engine.begin_action(&wanted);
                 let admission = info.admission(at, approval_id.clone());
@@ -172,18 +174,18 @@ impl PolicyGate {
                 // no copy of the engine.
                 let mut trial: Option<PolicyEngine> = None;
                 let mut outcome = Vec::new();
-                for (place, call) in calls.iter().enumerate() {
-                    let approval_id = approvals.get(&place);
+                for (index, call) in calls.iter().enumerate() {
+                    let approval_id = approvals.get(&index);
                     let wanted =
                         ProposedAction { is_approved: approval_id.is_some(), ..tool_request(&call.name, at) };
                     match trial.as_ref().unwrap_or(&state.engine).evaluate(&wanted) {
                         Ruling::Allowed => {}
                         Ruling::Denied(refused) => {
                             let denied = denied_action(Action::Tool, &call.name, at, &refused);
-                            return (AdmissionStep::Refuse((place, refused)), vec![(denied, None)]);
+                            return (AdmissionStep::Refuse((index, refused)), vec![(denied, None)]);
                         }
                         Ruling::NeedsApproval(needed) => {
-                            return (AdmissionStep::AskApproval((place, needed)), Vec::new());
+                            return (AdmissionStep::AskApproval((index, needed)), Vec::new());
                         }
                     }
                     if calls.len() > 1 {
@@ -206,11 +208,11 @@ impl PolicyGate {
             match step {
                 AdmissionStep::Admit(()) => return self.wait_written(queued).await,
                 AdmissionStep::Refuse((_, refused)) => return Err(refused),
-                AdmissionStep::AskApproval((place, needed)) => {
-                    let Some(call) = calls.get(place) else { return Err(PolicyRefusal::unrecorded()) };
+                AdmissionStep::AskApproval((index, needed)) => {
+                    let Some(call) = calls.get(index) else { return Err(PolicyRefusal::unrecorded()) };
                     let input = self.recorder.writer().mask_tool_input(&call.input);
                     let approved = self.await_approval(Action::Tool, &call.name, &input, &needed).await;
-                    approvals.insert(place, self.denied_unless_approved(Action::Tool, &call.name, approved)?);
+                    approvals.insert(index, self.denied_unless_approved(Action::Tool, &call.name, approved)?);
                 }
             }
         }
@@ -281,7 +283,7 @@ enum AdmissionStep<Go, Stop, Ask> {
 
 impl AdmissionStep<Admission<'static>, PolicyRefusal, NeededApproval> {
     /// Converts a decision that does not admit a request.
-    fn refused_or_asked(ruling: Ruling) -> Self {
+    fn refuse_or_ask(ruling: Ruling) -> Self {
         match ruling {
             Ruling::Denied(refused) => Self::Refuse(refused),
             Ruling::NeedsApproval(needed) => Self::AskApproval(needed),

@@ -24,7 +24,7 @@ impl GateState {
     ///
     /// # Errors
     /// Returns the refusal of the first forbidden result in the request.
-    pub(super) fn judge_results(
+    pub(super) fn check_results(
         &mut self,
         request: &ParsedRequest,
         at: Duration,
@@ -35,16 +35,16 @@ impl GateState {
         for InferredCall { call, result } in brought {
             if !self.allowed_calls.remove(&result.id) {
                 let unknown = call.clone().unwrap_or_else(unseen_call);
-                let judged = ToolCall { id: result.id.clone(), ..unknown };
-                let wanted = tool_request(&judged.name, at);
-                if let Err(refused) = judge_unapproved(&self.engine, &wanted) {
-                    outcome.push((denied_action(Action::Tool, &judged.name, at, &refused), None));
+                let inferred = ToolCall { id: result.id.clone(), ..unknown };
+                let wanted = tool_request(&inferred.name, at);
+                if let Err(refused) = check_unapproved(&self.engine, &wanted) {
+                    outcome.push((denied_action(Action::Tool, &inferred.name, at, &refused), None));
                     self.forbidden_results
                         .insert(result.id.clone(), ForbiddenResult { call, result, refused });
                     continue;
                 }
                 self.engine.begin_action(&wanted);
-                outcome.push((allowed_call(&judged, at, None), None));
+                outcome.push((allowed_call(&inferred, at, None), None));
             }
             let ToolResult { id, output, is_error } = result;
             let (tool_call_id, output) = (id.into(), output.into());
@@ -71,13 +71,13 @@ impl GateState {
     }
 
     /// Judges the tools that the vendor itself is to run.
-    pub(super) fn judge_vendor_tools(&self, request: &ParsedRequest) -> Result<(), PolicyRefusal> {
+    pub(super) fn check_vendor_tools(&self, request: &ParsedRequest) -> Result<(), PolicyRefusal> {
         request.vendor_tools.iter().try_for_each(|name| self.engine.check_vendor_tool(name))
     }
 }
 
 /// Judges a tool call that has already been made. A call that needs an approval had none, and is refused.
-fn judge_unapproved(engine: &PolicyEngine, wanted: &ProposedAction<'_>) -> Result<(), PolicyRefusal> {
+fn check_unapproved(engine: &PolicyEngine, wanted: &ProposedAction<'_>) -> Result<(), PolicyRefusal> {
     match engine.evaluate(wanted) {
         Ruling::Allowed => Ok(()),
         Ruling::Denied(refused) => Err(refused),

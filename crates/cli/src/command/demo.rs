@@ -226,8 +226,8 @@ fn require_exit_code(printed: &Output, code: i32) -> Result<(), CommandError> {
     if printed.status.code() == Some(code) {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&printed.stderr);
-    Err(CommandError::refused(format!("this should have gone another way ({}):\n{said}", printed.status)))
+    let stderr = String::from_utf8_lossy(&printed.stderr);
+    Err(CommandError::refused(format!("this should have gone another way ({}):\n{stderr}", printed.status)))
 }
 
 /// Converts an I/O error into a message with exit code 2.

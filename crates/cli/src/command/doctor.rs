@@ -84,7 +84,7 @@ impl DoctorFinding {
 }
 
 /// Free space in bytes below which the doctor warns. The recording of a day fits into it many times over.
-const LITTLE_SPACE: u64 = 1_000_000_000;
+const LOW_DISK_BYTES: u64 = 1_000_000_000;
 
 impl DoctorArgs {
     /// Runs all checks, and prints them as a page or as JSON. The exit code is 1 if something is wrong.
@@ -178,8 +178,8 @@ fn loopback() -> DoctorFinding {
 /// Without it recording works, but each request waits for the journal, and a kill loses answers that were still arriving.
 fn wal_storage() -> DoctorFinding {
     match WalDir::find() {
-        Some(place) => {
-            let path = place.path().to_string_lossy();
+        Some(dir) => {
+            let path = dir.path().to_string_lossy();
             DoctorFinding::new(
                 "log",
                 FindingState::Fine,
@@ -333,7 +333,7 @@ fn space() -> Option<DoctorFinding> {
     let found = rustix::fs::statvfs(Path::new(".")).ok()?;
     let free = found.f_bavail.saturating_mul(found.f_frsize);
     let says = format!("{} free here", quantity::size(free));
-    Some(if free < LITTLE_SPACE {
+    Some(if free < LOW_DISK_BYTES {
         DoctorFinding::new("disk", FindingState::Wrong, says)
             .advise("make room: a full disk ends a recording")
     } else {
@@ -344,6 +344,6 @@ fn space() -> Option<DoctorFinding> {
 /// Returns nothing: the free space is not known on this system.
 #[cfg(not(unix))]
 fn space() -> Option<DoctorFinding> {
-    let _ = (Path::new("."), LITTLE_SPACE);
+    let _ = (Path::new("."), LOW_DISK_BYTES);
     None
 }

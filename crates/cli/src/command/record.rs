@@ -139,7 +139,7 @@ impl RecordArgs {
     /// Records a run and returns the exit code of the agent. An error of the recorder itself has exit code
     /// 125 instead of 2.
     pub(crate) fn run(&self) -> Result<u8, CommandError> {
-        self.run_recorded().map_err(|ending| match ending {
+        self.run_recorded().map_err(|error| match error {
             CommandError::Failed { code: 2, message } => {
                 CommandError::Failed { code: EXIT_RECORDING_FAILED, message }
             }
@@ -178,7 +178,7 @@ impl RecordArgs {
             command: &self.command,
             environment: &inherited_env,
             upstreams: &upstreams,
-            envelope: envelope.as_ref().map(|ready| ready.json.as_slice()),
+            envelope: envelope.as_ref().map(|loaded| loaded.json.as_slice()),
             redaction: settings.redaction,
             target: self
                 .out
@@ -189,16 +189,14 @@ impl RecordArgs {
         };
         let recorder = Recorder::builder(&runs::folder(), &signing.key).begin(&start).map_err(impossible)?;
         // Without memory-backed storage for the log, requests and the ends of answers wait until the journal has them.
-        let log = WalDir::find()
-            .and_then(|place| recorder.event_writer().create_wal(&place, recorder.run_id()).ok());
+        let log =
+            WalDir::find().and_then(|dir| recorder.event_writer().create_wal(&dir, recorder.run_id()).ok());
         let approvers =
             UserConfig::require()?.approvers()?.into_iter().map(|(_, approver)| approver).collect();
-        let desk = ApprovalQueue::new(recorder.folder(), recorder.run_id(), approvers, self.approval_timeout);
-        let policy = recorder.policy_engine().map(|warden| EnforcedPolicy {
-            engine: warden,
-            prices: table,
-            approvals: desk,
-        });
+        let approvals =
+            ApprovalQueue::new(recorder.folder(), recorder.run_id(), approvers, self.approval_timeout);
+        let policy =
+            recorder.policy_engine().map(|engine| EnforcedPolicy { engine, prices: table, approvals });
         let recording = RecordingConfig {
             writer: recorder.event_writer(),
             log,
@@ -210,16 +208,16 @@ impl RecordArgs {
         };
         let finished = runtime::new()?.block_on(self.run_agent(recording, inherited_env));
         let finished = match finished {
-            Ok(flown) => flown,
-            Err(ending) => {
+            Ok(finished) => finished,
+            Err(error) => {
                 // The agent was not started, so the empty run and its log are removed.
                 let (folder, run_id) = (recorder.folder().to_owned(), recorder.run_id());
                 drop(recorder);
                 let _ = std::fs::remove_dir_all(folder);
-                if let Some(place) = WalDir::containing(run_id) {
-                    let _ = wal::remove_run(&place, run_id);
+                if let Some(dir) = WalDir::containing(run_id) {
+                    let _ = wal::remove_run(&dir, run_id);
                 }
-                return Err(ending);
+                return Err(error);
             }
         };
         let (status, reason) = run_status(finished.exit);

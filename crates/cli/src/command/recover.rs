@@ -42,21 +42,21 @@ impl RecoverArgs {
     /// Recovers the named run, or every unsealed run of the current folder. The exit code is 2 if one of them
     /// cannot be recovered.
     pub(super) fn run(&self) -> Result<u8, CommandError> {
-        let folder = runs::folder();
+        let store = runs::folder();
         let found = match &self.run {
-            Some(given) => folder.resolve(given).map(|id| vec![id]),
-            None => folder.unsealed_runs(),
+            Some(given) => store.resolve(given).map(|id| vec![id]),
+            None => store.unsealed_runs(),
         };
         let found = found.map_err(impossible)?;
         if found.is_empty() {
             output::print("nothing to recover: every run of this folder is sealed\n")?;
         }
-        let store = UserConfig::require()?.key_store();
+        let keys = UserConfig::require()?.key_store();
         let mut code = 0;
         for id in found {
-            let outcome = match folder.sealed_artifact(id) {
+            let outcome = match store.sealed_artifact(id) {
                 Ok(path) => Ok(RecoverOutcome::Sealed(path)),
-                Err(_) => recover(&folder, id, &store),
+                Err(_) => recover(&store, id, &keys),
             };
             match outcome {
                 Ok(RecoverOutcome::Recovered(found, sealed)) => {
@@ -98,13 +98,13 @@ struct RecoveryFacts {
 /// # Errors
 ///
 /// A message if the key is missing, another process is recording the run, or the journal or the log cannot be read.
-fn recover(folder: &RunStore, id: RunId, store: &KeyStore) -> Result<RecoverOutcome, String> {
-    let key = recording_key(folder, id, store)?;
-    let place = WalDir::containing(id);
+fn recover(store: &RunStore, id: RunId, keys: &KeyStore) -> Result<RecoverOutcome, String> {
+    let key = recording_key(store, id, keys)?;
+    let dir = WalDir::containing(id);
     let mut leftover = Ok(None);
     // `resume` calls this when it holds the lock: no other process writes to the journal or the log then.
-    let resumed = Recorder::builder(folder, &key).resume(id, || {
-        leftover = place.as_ref().map_or(Ok(None), |place| LeftoverLog::read(place, id));
+    let resumed = Recorder::builder(store, &key).resume(id, || {
+        leftover = dir.as_ref().map_or(Ok(None), |dir| LeftoverLog::read(dir, id));
         leftover.as_ref().ok()?.as_ref()?.journal_bytes()
     });
     let leftover = leftover.map_err(|error| format!("its log cannot be read: {error}"))?;
@@ -130,7 +130,7 @@ fn recover(folder: &RunStore, id: RunId, store: &KeyStore) -> Result<RecoverOutc
             (found, recorder.end(&end).map_err(to_text)?)
         }
         Err(ResumeError::Ended) => {
-            (RecoveryFacts::default(), Recorder::builder(folder, &key).resume_ended(id).map_err(to_text)?)
+            (RecoveryFacts::default(), Recorder::builder(store, &key).resume_ended(id).map_err(to_text)?)
         }
         Err(ResumeError::Busy { .. }) => return Err("another reenact is recording it at this moment".into()),
         Err(error) => return Err(error.to_string()),
@@ -142,12 +142,12 @@ fn recover(folder: &RunStore, id: RunId, store: &KeyStore) -> Result<RecoverOutc
         if is_artifact_of(&out.path, id) {
             return Ok(RecoverOutcome::Sealed(out.path));
         }
-        out.path = folder.artifact_path(id);
+        out.path = store.artifact_path(id);
     }
     let sealed = ended.seal_to(&key, &out).map_err(to_text)?;
-    if let Some(place) = &place {
+    if let Some(dir) = &dir {
         // Everything in the log is sealed now. If the log stays, it only occupies memory.
-        let _ = wal::remove_run(place, id);
+        let _ = wal::remove_run(dir, id);
     }
     Ok(RecoverOutcome::Recovered(found, Box::new(sealed)))
 }
@@ -160,20 +160,20 @@ fn is_artifact_of(path: &Path, id: RunId) -> bool {
 }
 
 /// Returns the private key under which a run began; it must be one of the user's own.
-fn recording_key(folder: &RunStore, id: RunId, store: &KeyStore) -> Result<SecretKey, String> {
-    let key_id = folder.key_id(id).map_err(|error| format!("its journal cannot be read: {error}"))?;
+fn recording_key(store: &RunStore, id: RunId, keys: &KeyStore) -> Result<SecretKey, String> {
+    let key_id = store.key_id(id).map_err(|error| format!("its journal cannot be read: {error}"))?;
     let key_id = key_id.ok_or_else(|| {
-        let run = folder.run_path(id);
+        let run = store.run_path(id);
         let run = run.to_string_lossy();
         format!(
             "its journal breaks off in its first line: nothing was recorded; remove {}",
             Shown::whole(&run)
         )
     })?;
-    let names = store.list().map_err(to_text)?;
+    let names = keys.list().map_err(to_text)?;
     names
         .iter()
-        .filter_map(|name| store.load(name).ok())
+        .filter_map(|name| keys.load(name).ok())
         .find(|key| reenact_formats::rer::seal::Signer::public_key(key).id().to_string() == key_id)
         .ok_or_else(|| format!("none of your keys is the one that it began under ({})", Shown::new(&key_id)))
 }
@@ -186,23 +186,24 @@ fn recovered_text(id: RunId, found: &RecoveryFacts, sealed: &SealedArtifact) -> 
     if counts.http_calls > 0 {
         calls.push(quantity::count(counts.http_calls, "other request"));
     }
-    let mut said =
+    let mut facts =
         vec![format!("{} and {}", calls.join(", "), quantity::count(counts.tool_calls, "tool call"))];
     let Recovered { requests, answers, cut } = found.from_log;
     let counted = |(count, what)| (count > 0).then(|| quantity::count(count as u64, what));
     let from_log: Vec<String> =
         [(requests, "request"), (answers, "answer")].into_iter().filter_map(counted).collect();
     if !from_log.is_empty() {
-        said.push(format!("{} only from its log", from_log.join(" and ")));
+        facts.push(format!("{} only from its log", from_log.join(" and ")));
     }
     if let Some(cut) = counted((cut, "answer")) {
-        said.push(format!("{cut} broke off"));
+        facts.push(format!("{cut} broke off"));
     }
     if found.torn_bytes > 0 {
-        said.push(format!("the last {} of its journal were torn", quantity::count(found.torn_bytes, "byte")));
+        facts
+            .push(format!("the last {} of its journal were torn", quantity::count(found.torn_bytes, "byte")));
     }
-    let (said, size) = (said.join("; "), quantity::size(sealed.size));
-    format!("recovered {id}: {said}\nsealed: {} ({size})\n", Shown::whole(&path))
+    let (facts, size) = (facts.join("; "), quantity::size(sealed.size));
+    format!("recovered {id}: {facts}\nsealed: {} ({size})\n", Shown::whole(&path))
 }
 
 /// Converts an error into its message.

@@ -114,10 +114,10 @@ impl VerifyArgs {
             on_all_cores: true,
         };
         let progress = VerifyProgress::new(targets.total_bytes());
-        let judged = targets.verify(&request, &|more| progress.add(more));
+        let results = targets.verify(&request, &|more| progress.add(more));
         progress.finish();
-        judged.warnings.iter().for_each(|complaint| output::print_notice(complaint));
-        self.print(&judged)
+        results.warnings.iter().for_each(|complaint| output::print_notice(complaint));
+        self.print(&results)
     }
 
     /// Returns the demands of the options, which can turn a pass into exit code 1.
@@ -131,9 +131,9 @@ impl VerifyArgs {
     }
 
     /// Prints every outcome in order, then how many pass; returns the exit code.
-    fn print(&self, judged: &TargetOutcomes) -> Result<u8, CommandError> {
+    fn print(&self, results: &TargetOutcomes) -> Result<u8, CommandError> {
         let demands = self.demands();
-        for (at, (target, outcome)) in judged.outcomes.iter().enumerate() {
+        for (at, (target, outcome)) in results.outcomes.iter().enumerate() {
             output::print(&match self.json {
                 true => outcome.to_json(target) + "\n",
                 false if at == 0 => render::outcome_text(target, outcome, &output::paint),
@@ -145,14 +145,14 @@ impl VerifyArgs {
                 }
             }
         }
-        let count = judged.outcomes.len();
+        let count = results.outcomes.len();
         if !self.json && count > 1 {
-            let [good, bad, unreadable] = judged.counts(&demands);
+            let [good, bad, unreadable] = results.counts(&demands);
             let unreadable =
                 if unreadable == 0 { String::new() } else { format!(", {unreadable} could not be read") };
             output::print(&format!("\n{count} targets: {good} pass, {bad} fail{unreadable}\n"))?;
         }
-        Ok(judged.exit_code(&demands))
+        Ok(results.exit_code(&demands))
     }
 
     /// Loads the keys of `--key`, `--keys` and `--hmac-key-file`, the user's own and those of the trust store.

@@ -37,17 +37,17 @@ pub(crate) fn summary_lines(
     }
     lines.push(("models", list(&envelope.allowed_models)));
     lines.push(("tools", list(&envelope.allowed_tools)));
-    if let Some(most) = envelope.max_steps {
-        lines.push(("steps", format!("at most {}", quantity::count(most, "call"))));
+    if let Some(max) = envelope.max_steps {
+        lines.push(("steps", format!("at most {}", quantity::count(max, "call"))));
     }
-    if let Some(most) = envelope.max_spend {
+    if let Some(max) = envelope.max_spend {
         lines.push((
             "spend",
-            if most.picodollars() == 0 { "nothing".into() } else { format!("at most {most}") },
+            if max.picodollars() == 0 { "nothing".into() } else { format!("at most {max}") },
         ));
     }
-    if let Some(most) = envelope.rate_limit_rpm {
-        lines.push(("rate", format!("at most {} in any 60 seconds", quantity::count(most, "call"))));
+    if let Some(max) = envelope.rate_limit_rpm {
+        lines.push(("rate", format!("at most {} in any 60 seconds", quantity::count(max, "call"))));
     }
     let text = value.member("expiry").and_then(|expiry| expiry.string());
     if let (Some(text), Some(expiry)) = (text, envelope.expiry) {

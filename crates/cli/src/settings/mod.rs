@@ -134,48 +134,48 @@ mod tests {
 
     #[test]
     fn the_nearest_file_of_the_project_holds() {
-        let place = Project::new();
-        let outer = place.write("", "");
+        let project = Project::new();
+        let outer = project.write("", "");
         // Without a project, only the folder itself counts.
-        assert_eq!((place.settings_file(""), place.settings_file("a/b")), (Some(outer.clone()), None));
-        fs::create_dir(place.0.join(".git")).unwrap();
-        assert_eq!(place.settings_file("a/b"), Some(outer.clone()));
-        let inner = place.write("a", "");
-        assert_eq!((place.settings_file("a/b"), place.settings_file("")), (Some(inner), Some(outer)));
+        assert_eq!((project.settings_file(""), project.settings_file("a/b")), (Some(outer.clone()), None));
+        fs::create_dir(project.0.join(".git")).unwrap();
+        assert_eq!(project.settings_file("a/b"), Some(outer.clone()));
+        let inner = project.write("a", "");
+        assert_eq!((project.settings_file("a/b"), project.settings_file("")), (Some(inner), Some(outer)));
         // A project inside a project is one of its own; some have a file of that name.
-        fs::write(place.0.join("a/b/.git"), "gitdir: elsewhere").unwrap();
-        assert_eq!(place.settings_file("a/b"), None);
+        fs::write(project.0.join("a/b/.git"), "gitdir: elsewhere").unwrap();
+        assert_eq!(project.settings_file("a/b"), None);
     }
 
     #[test]
     fn what_is_wrong_is_named_with_its_place() {
-        let place = Project::new();
-        let said = |text: &str| {
-            let path = place.write("", text);
-            let refusal = load(place.0.path()).err().unwrap().to_string();
+        let project = Project::new();
+        let error_text = |text: &str| {
+            let path = project.write("", text);
+            let refusal = load(project.0.path()).err().unwrap().to_string();
             refusal.strip_prefix(&format!("{}: ", path.display())).unwrap().to_owned()
         };
         assert_eq!(
-            said("\n[redact]\n"),
+            error_text("\n[redact]\n"),
             "line 2: redact: there is no such section; allowed are envelope, redaction, withhold"
         );
         assert_eq!(
-            said("[redaction]\nenabled = false\n"),
+            error_text("[redaction]\nenabled = false\n"),
             "line 2: redaction.enabled: there is no such field; allowed are known_env, rules"
         );
         assert_eq!(
-            said("\n[envelope]\n"),
+            error_text("\n[envelope]\n"),
             "line 2: envelope.permissions: is missing: [envelope.permissions] says which models and tools may be called"
         );
-        assert!(said("a = ").starts_with("line 1: "));
-        fs::write(place.0.join(FILE_NAME), b"\xff").unwrap();
-        assert!(load(place.0.path()).err().unwrap().to_string().ends_with(": it is not UTF-8"));
-        fs::write(place.0.join(FILE_NAME), vec![b'#'; 2 << 20]).unwrap();
+        assert!(error_text("a = ").starts_with("line 1: "));
+        fs::write(project.0.join(FILE_NAME), b"\xff").unwrap();
+        assert!(load(project.0.path()).err().unwrap().to_string().ends_with(": it is not UTF-8"));
+        fs::write(project.0.join(FILE_NAME), vec![b'#'; 2 << 20]).unwrap();
         assert!(
-            load(place.0.path()).err().unwrap().to_string().ends_with(": it is too large: at most 1 MiB")
+            load(project.0.path()).err().unwrap().to_string().ends_with(": it is too large: at most 1 MiB")
         );
-        fs::remove_file(place.0.join(FILE_NAME)).unwrap();
-        fs::create_dir(place.0.join(FILE_NAME)).unwrap();
-        assert!(load(place.0.path()).err().unwrap().to_string().ends_with(": it is not a file"));
+        fs::remove_file(project.0.join(FILE_NAME)).unwrap();
+        fs::create_dir(project.0.join(FILE_NAME)).unwrap();
+        assert!(load(project.0.path()).err().unwrap().to_string().ends_with(": it is not a file"));
     }
 }

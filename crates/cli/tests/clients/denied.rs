@@ -1,8 +1,8 @@
 //! The vendors' own clients under an envelope: they raise their own errors with the gateway's message, and do not retry.
 
-use crate::flight::{CommandOutput, ScenarioRun, with_vendor};
 use crate::installed::{Client, note_finished};
-use crate::mind;
+use crate::scenario::{CommandOutput, ScenarioRun, with_vendor};
+use crate::scripted_model;
 
 const ENVELOPE: &str = "[envelope.permissions]\nallowed_models = [\"gpt-5\", \"claude-testkit\", \"gemini-testkit\"]\nallowed_tools = []\n";
 
@@ -41,7 +41,7 @@ const CASES: [&str; 14] = [
 pub(crate) fn check(client: &Client, name: &str) {
     let run = ScenarioRun { client, scenario: "denials", folder: client.project() };
     run.folder.write("envelope.toml", ENVELOPE);
-    let vendor = mind::scripted_vendor(|_| {});
+    let vendor = scripted_model::scripted_vendor(|_| {});
     let line = [&["record", "--envelope", "envelope.toml", "--"], &run.line("Hello.")[..]].concat();
     let played = CommandOutput::from(with_vendor(&mut run.reenact(&line), &vendor).output().unwrap());
     played.expect_exit_code(0);

@@ -20,12 +20,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use super::folder::{self, Folder};
-use super::words::Line;
+use super::words::CommandLine;
 use super::{command, text};
 
 /// Expected end of a command. Folders of cases have these names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum ExpectedEnd {
     /// Exit code 0: done, and the answer is yes.
     Holds,
     /// Exit code 1: done, and the answer is no.
@@ -34,7 +34,7 @@ pub(crate) enum Ending {
     Impossible,
 }
 
-impl Ending {
+impl ExpectedEnd {
     pub(crate) const ALL: [Self; 3] = [Self::Holds, Self::Refused, Self::Impossible];
 
     pub(crate) fn exit_code(self) -> i32 {
@@ -59,8 +59,8 @@ impl Ending {
 pub(crate) struct Case {
     /// Folder of the case.
     pub(crate) path: PathBuf,
-    pub(crate) ending: Ending,
-    pub(crate) line: Line,
+    pub(crate) ending: ExpectedEnd,
+    pub(crate) line: CommandLine,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
@@ -75,7 +75,7 @@ pub(crate) struct CommandOutput {
 
 impl Case {
     /// Returns every case of one ending below `cases`, sorted by name.
-    pub(crate) fn all(cases: &Path, ending: Ending) -> Vec<Self> {
+    pub(crate) fn all(cases: &Path, ending: ExpectedEnd) -> Vec<Self> {
         let folder = cases.join(ending.folder());
         let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
         let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -83,7 +83,7 @@ impl Case {
         paths.into_iter().map(|path| Self::read(path, ending)).collect()
     }
 
-    fn read(path: PathBuf, ending: Ending) -> Self {
+    fn read(path: PathBuf, ending: ExpectedEnd) -> Self {
         let text = fs::read_to_string(path.join("command"))
             .unwrap_or_else(|error| panic!("{}: every case has a file `command`: {error}", path.display()));
         let (said, lines): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with('#'));
@@ -95,7 +95,7 @@ impl Case {
             Err(error) => panic!("{}: {name}: {error}", path.display()),
         };
         let (stdout, stderr) = (expected("stdout"), expected("stderr"));
-        Self { line: Line::parse(line), ending, stdout, stderr, path }
+        Self { line: CommandLine::parse(line), ending, stdout, stderr, path }
     }
 
     /// Returns the name of the case with its ending: `refused/wrong_key`.
@@ -173,7 +173,7 @@ impl Case {
 /// # Panics
 ///
 /// If a case does not end or print as expected.
-pub(crate) fn run_all(cases: &Path, ending: Ending, programs: &[(&str, &Path)]) {
+pub(crate) fn run_all(cases: &Path, ending: ExpectedEnd, programs: &[(&str, &Path)]) {
     let bless = std::env::var_os("REENACT_BLESS").is_some_and(|value| value == "1");
     let cases = Case::all(cases, ending);
     assert!(!cases.is_empty(), "there is no case that ends so: {ending:?}");

@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 /// Returns both ends of a new pseudo-terminal: the test's, and the one that programs see.
-pub(crate) fn terminal() -> (File, File) {
+pub(crate) fn open_pty() -> (File, File) {
     let ours: OwnedFd = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&ours).unwrap();
     unlockpt(&ours).unwrap();

@@ -2,7 +2,7 @@
 
 /// A command line with its redirections.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct CommandLine {
     /// Program and arguments; at least one word.
     pub(crate) words: Vec<String>,
     /// File of `<FILE`, the standard input.
@@ -11,7 +11,7 @@ pub(crate) struct Line {
     pub(crate) output: Option<String>,
 }
 
-impl Line {
+impl CommandLine {
     /// Parses a command line.
     ///
     /// # Panics

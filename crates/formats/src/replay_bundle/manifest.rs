@@ -140,10 +140,10 @@ mod tests {
         let text = br#"{"complete_tests":["a"],"incomplete_tests":["b","c"],"reason":{"c":"no trace"}}"#;
         let view = CoverageView::of(Value::parse(text, &Limits::default()).unwrap());
         assert_eq!(view.counts(), (1, 2));
-        let told: Vec<_> = view
+        let skipped: Vec<_> = view
             .incomplete()
             .map(|(test, why)| (test.string().unwrap(), why.and_then(|why| why.string())))
             .collect();
-        assert_eq!(told, [("b".into(), None), ("c".into(), Some("no trace".into()))]);
+        assert_eq!(skipped, [("b".into(), None), ("c".into(), Some("no trace".into()))]);
     }
 }

@@ -54,13 +54,13 @@ pub static FORMAT: Format = Format {
 };
 
 /// Folder of the inputs: configuration and trace.
-pub const FILES: &str = "files/";
+pub const FILES_FOLDER: &str = "files/";
 /// Folder of the results: the run, its summary, reports.
-pub const OUTPUTS: &str = "outputs/";
+pub const OUTPUTS_FOLDER: &str = "outputs/";
 /// Folder of recorded answers.
-pub const CASSETTES: &str = "cassettes/";
+pub const CASSETTES_FOLDER: &str = "cassettes/";
 /// Folders of the canonical layout (§3.3).
-pub const FOLDERS: [&str; 3] = [CASSETTES, FILES, OUTPUTS];
+pub const FOLDERS: [&str; 3] = [CASSETTES_FOLDER, FILES_FOLDER, OUTPUTS_FOLDER];
 
 /// Version of the manifest that is read and written here (§3.1).
 pub const VERSION: u32 = 1;

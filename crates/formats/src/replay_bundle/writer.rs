@@ -15,8 +15,8 @@ use reenact_pack::{NameFault, PackError, TarGzWriter, TarStyle, name_fault};
 use super::manifest_writer::manifest_text;
 use super::new_manifest::NewManifest;
 use super::{
-    CASSETTES, FILES, MANIFEST, MAX_MANIFEST_BYTES, MAX_WRITTEN_NAME_BYTES, OUTPUTS, archive_limits,
-    is_in_layout,
+    CASSETTES_FOLDER, FILES_FOLDER, MANIFEST, MAX_MANIFEST_BYTES, MAX_WRITTEN_NAME_BYTES, OUTPUTS_FOLDER,
+    archive_limits, is_in_layout,
 };
 
 /// Reason why a bundle was not written.
@@ -32,7 +32,7 @@ pub enum ReplayBundleWriteError {
         fault: NameFault,
     },
     /// A file name outside of the three folders.
-    #[error("\"{}\" is in none of the folders {FILES}, {OUTPUTS}, {CASSETTES}", Shown::new(.name))]
+    #[error("\"{}\" is in none of the folders {FILES_FOLDER}, {OUTPUTS_FOLDER}, {CASSETTES_FOLDER}", Shown::new(.name))]
     OutsideLayout {
         /// Name of the file.
         name: String,

@@ -78,11 +78,11 @@ macro_rules! fields {
     ($($name:ident $text:literal,)*) => {
         /// Name of a member that some event has.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum Field {
+        pub enum ReplayJsonlField {
             $(#[doc = concat!("`", $text, "`")] $name,)*
         }
 
-        impl Field {
+        impl ReplayJsonlField {
             const COUNT: usize = Self::ALL.len();
 
             /// Every field, in the order of the enum.
@@ -205,9 +205,9 @@ impl<'a> ReplayJsonlEventView<'a> {
     pub fn read_with_buffers(
         line: &'a [u8],
         limits: &Limits,
-        room: &mut ScannerBuffers,
+        buffers: &mut ScannerBuffers,
     ) -> Result<Self, LineFault> {
-        let mut scanner = Scanner::new(line, limits)?.with_buffers(core::mem::take(room));
+        let mut scanner = Scanner::new(line, limits)?.with_buffers(core::mem::take(buffers));
         let kind = scanner.kind()?;
         if kind != ValueKind::Object {
             // A syntax error anywhere in the line comes before the complaint about its kind.
@@ -227,7 +227,7 @@ impl<'a> ReplayJsonlEventView<'a> {
         let mut count = fields.count as u64;
         while let Some(name) = scanner.next_name(&mut object)? {
             let value = scanner.value()?;
-            match name.with_string_bytes(Field::of_name).flatten() {
+            match name.with_string_bytes(ReplayJsonlField::of_name).flatten() {
                 Some(field) => fields.put(field, value),
                 None if name.is_string("event") => {
                     tag = Some(value);
@@ -243,12 +243,12 @@ impl<'a> ReplayJsonlEventView<'a> {
             return Err(LineFault::NoTag { is_other_dialect });
         };
         let whole = scanner.finished_object(&object);
-        *room = scanner.into_buffers();
+        *buffers = scanner.into_buffers();
         Ok(Self { tag, kind, fields, count, object: whole })
     }
 
     /// Returns the value of a member.
-    pub fn get(&self, field: Field) -> Option<Value<'a>> {
+    pub fn get(&self, field: ReplayJsonlField) -> Option<Value<'a>> {
         self.fields.get(field)
     }
 
@@ -279,17 +279,17 @@ struct FieldValues<'a> {
 }
 
 #[derive(Debug, Clone)]
-struct FieldSlots([u8; Field::COUNT]);
+struct FieldSlots([u8; ReplayJsonlField::COUNT]);
 
 impl Default for FieldSlots {
     fn default() -> Self {
-        Self([0; Field::COUNT])
+        Self([0; ReplayJsonlField::COUNT])
     }
 }
 
 impl<'a> FieldValues<'a> {
     #[inline]
-    fn put(&mut self, field: Field, value: Value<'a>) {
+    fn put(&mut self, field: ReplayJsonlField, value: Value<'a>) {
         match self.inline.get_mut(self.count) {
             Some(slot) => *slot = Some(value),
             None => self.overflow.push(value),
@@ -300,7 +300,7 @@ impl<'a> FieldValues<'a> {
     }
 
     #[inline]
-    fn get(&self, field: Field) -> Option<Value<'a>> {
+    fn get(&self, field: ReplayJsonlField) -> Option<Value<'a>> {
         let at = usize::from(self.slots.0[field as usize]).checked_sub(1)?;
         match self.inline.get(at) {
             Some(value) => *value,
@@ -318,7 +318,7 @@ impl<'a> FieldValues<'a> {
         macro_rules! take {
             ($($name:literal $field:ident)*) => {{
                 $(if scanner.take_member_if_next(object, $name) {
-                    self.put(Field::$field, scanner.value()?);
+                    self.put(ReplayJsonlField::$field, scanner.value()?);
                 })*
             }};
         }
@@ -356,22 +356,25 @@ mod tests {
     }
 
     /// Returns each field that is present, with its text.
-    fn told(view: &ReplayJsonlEventView<'_>) -> Vec<(&'static str, String)> {
-        let text = |field: &Field| Some(String::from_utf8_lossy(view.get(*field)?.text()).into_owned());
-        Field::ALL.iter().filter_map(|field| Some((field.name(), text(field)?))).collect()
+    fn members_of(view: &ReplayJsonlEventView<'_>) -> Vec<(&'static str, String)> {
+        let text =
+            |field: &ReplayJsonlField| Some(String::from_utf8_lossy(view.get(*field)?.text()).into_owned());
+        ReplayJsonlField::ALL.iter().filter_map(|field| Some((field.name(), text(field)?))).collect()
     }
 
     #[test]
     fn all_members_at_once() {
-        let members: Vec<String> =
-            Field::ALL.iter().map(|field| format!("\"{}\":\"{}\"", field.name(), *field as usize)).collect();
+        let members: Vec<String> = ReplayJsonlField::ALL
+            .iter()
+            .map(|field| format!("\"{}\":\"{}\"", field.name(), *field as usize))
+            .collect();
         for tag in ["ToolCall", "ToolResult", "Other"] {
             let line = format!("{{\"event\":\"{tag}\",{}}}", members.join(","));
             let view = read(&line).unwrap();
-            for (at, field) in Field::ALL.into_iter().enumerate() {
+            for (at, field) in ReplayJsonlField::ALL.into_iter().enumerate() {
                 assert!(view.get(field).is_some_and(|value| value.is_string(&at.to_string())), "{field:?}");
             }
-            assert_eq!((view.count(), view.kind.is_some()), (Field::COUNT as u64, tag != "Other"));
+            assert_eq!((view.count(), view.kind.is_some()), (ReplayJsonlField::COUNT as u64, tag != "Other"));
         }
     }
 
@@ -393,13 +396,17 @@ mod tests {
 
     #[test]
     fn room_is_left_to_the_next_line() {
-        let mut room = ScannerBuffers::default();
+        let mut buffers = ScannerBuffers::default();
         for line in
             [r#"{"event":"ToolCall","id":"a"}"#, r#"{"id":"b","event":"X"}"#, "{", "[]", r#"{"event":"Y"}"#]
         {
             let within =
-                ReplayJsonlEventView::read_with_buffers(line.as_bytes(), &Limits::default(), &mut room);
-            assert_eq!(within.map(|view| told(&view)), read(line).map(|view| told(&view)), "{line}");
+                ReplayJsonlEventView::read_with_buffers(line.as_bytes(), &Limits::default(), &mut buffers);
+            assert_eq!(
+                within.map(|view| members_of(&view)),
+                read(line).map(|view| members_of(&view)),
+                "{line}"
+            );
         }
     }
 
@@ -408,7 +415,7 @@ mod tests {
         #[test]
         fn any_order_tells_the_same(
             tag in prop::sample::select(vec!["ToolCall", "ToolResult", "SessionEnd", "Other"]),
-            chosen in prop::sample::subsequence(Field::ALL.to_vec(), 0..12),
+            chosen in prop::sample::subsequence(ReplayJsonlField::ALL.to_vec(), 0..12),
             seed in any::<prop::sample::Index>(),
             space in prop::sample::select(vec!["", " "]),
         ) {
@@ -424,11 +431,11 @@ mod tests {
             let first = format!("{{\"event\":\"{tag}\",{}}}", members.join(","));
             let views = [&sorted, &turned, &first].map(|line| read(line).unwrap());
             for view in &views {
-                prop_assert_eq!(told(view), told(&views[0]));
+                prop_assert_eq!(members_of(view), members_of(&views[0]));
                 prop_assert_eq!((view.count(), view.kind), (chosen.len() as u64 + 1, views[0].kind));
                 prop_assert!(view.tag.is_string(tag));
             }
-            prop_assert_eq!(told(&views[0]).len(), chosen.len());
+            prop_assert_eq!(members_of(&views[0]).len(), chosen.len());
         }
     }
 }

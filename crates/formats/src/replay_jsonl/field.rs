@@ -5,7 +5,7 @@
 
 use reenact_json::{Digest, Value, ValueKind};
 
-use super::event::{Field, ReplayJsonlEventKind, ReplayJsonlEventView};
+use super::event::{ReplayJsonlEventKind, ReplayJsonlEventView, ReplayJsonlField};
 use super::timestamp::TimestampCache;
 use crate::rer::RerStructureProblem;
 
@@ -14,7 +14,7 @@ use crate::rer::RerStructureProblem;
 #[error("{} {problem}", .field.name())]
 pub struct FieldFault {
     /// Field with the fault.
-    pub field: Field,
+    pub field: ReplayJsonlField,
     /// Fault of its value.
     pub problem: RerStructureProblem,
 }
@@ -44,12 +44,12 @@ enum FieldRule {
 }
 
 /// Member of an event: its field, its rule, and true if it is required.
-type FieldSpec = (Field, FieldRule, bool);
+type FieldSpec = (ReplayJsonlField, FieldRule, bool);
 
 /// Returns the members of each event. `policy_version` and `policy_bundle_id` are one member under two names.
 fn field_specs(kind: ReplayJsonlEventKind) -> &'static [FieldSpec] {
-    use Field as F;
     use FieldRule as R;
+    use ReplayJsonlField as F;
     match kind {
         ReplayJsonlEventKind::ReplayHeader => &[
             (F::ReplayVersion, R::Unsigned8, true),
@@ -145,14 +145,14 @@ pub fn faults(
         }
     }
     if kind == ReplayJsonlEventKind::SessionStart && policy(event).is_none() {
-        report(FieldFault { field: Field::PolicyVersion, problem: RerStructureProblem::Missing });
+        report(FieldFault { field: ReplayJsonlField::PolicyVersion, problem: RerStructureProblem::Missing });
     }
     event.count().saturating_sub(known)
 }
 
 /// Returns the policy of a session: `policy_bundle_id`, or its older name `policy_version`.
 pub fn policy<'a>(event: &ReplayJsonlEventView<'a>) -> Option<Value<'a>> {
-    event.get(Field::PolicyBundleId).or_else(|| event.get(Field::PolicyVersion))
+    event.get(ReplayJsonlField::PolicyBundleId).or_else(|| event.get(ReplayJsonlField::PolicyVersion))
 }
 
 impl FieldRule {

@@ -159,18 +159,22 @@ impl<R: BufRead> ReplayLineReader<R> {
 mod tests {
     use super::*;
 
-    fn all(text: &str, longest: usize) -> Vec<(u64, Result<String, u64>, LineEnding)> {
+    fn all(text: &str, max_line_bytes: usize) -> Vec<(u64, Result<String, u64>, LineEnding)> {
         // A reader with a tiny buffer meets every seam; one with a large buffer is read in place.
-        let at_once = read(text, longest, 8192);
-        for room in [1, 2, 3, 7] {
-            assert_eq!(read(text, longest, room), at_once, "{room}");
+        let at_once = read(text, max_line_bytes, 8192);
+        for capacity in [1, 2, 3, 7] {
+            assert_eq!(read(text, max_line_bytes, capacity), at_once, "{capacity}");
         }
         at_once
     }
 
-    fn read(text: &str, longest: usize, room: usize) -> Vec<(u64, Result<String, u64>, LineEnding)> {
-        let reader = io::BufReader::with_capacity(room, text.as_bytes());
-        let mut lines = ReplayLineReader::with_max_line_bytes(reader, longest).with_hashing();
+    fn read(
+        text: &str,
+        max_line_bytes: usize,
+        capacity: usize,
+    ) -> Vec<(u64, Result<String, u64>, LineEnding)> {
+        let reader = io::BufReader::with_capacity(capacity, text.as_bytes());
+        let mut lines = ReplayLineReader::with_max_line_bytes(reader, max_line_bytes).with_hashing();
         let mut found = Vec::new();
         while let Some(line) = lines.next_line().unwrap() {
             let content = line.text.map(|text| String::from_utf8(text.to_vec()).unwrap());

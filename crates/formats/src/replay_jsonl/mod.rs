@@ -29,7 +29,7 @@ pub mod totals;
 pub mod writer;
 
 pub use detect::{DETECTION_BYTES, is_replay};
-pub use event::{Field, LineFault, ReplayJsonlEventKind, ReplayJsonlEventView};
+pub use event::{LineFault, ReplayJsonlEventKind, ReplayJsonlEventView, ReplayJsonlField};
 pub use field::FieldFault;
 pub use lines::{LineEnding, ReplayLine, ReplayLineReader};
 pub use receipt::{Receipt, ReceiptError};

@@ -64,14 +64,14 @@ pub enum ReplayJsonlWriteError {
         text: String,
     },
     /// NaN, an infinity, or a number beyond the range of the member.
-    #[error("{member} must be a number from {least} to {most}")]
+    #[error("{member} must be a number from {min} to {max}")]
     Number {
         /// Name of the member.
         member: &'static str,
         /// Least allowed number.
-        least: i8,
+        min: i8,
         /// Greatest allowed number.
-        most: i8,
+        max: i8,
     },
     /// A session id that cannot name a folder.
     #[error("the session id cannot be the name of a folder")]
@@ -434,15 +434,10 @@ fn timestamp(text: &str) -> Result<String, ReplayJsonlWriteError> {
 }
 
 /// Returns the shortest text that is the same number in single precision, if the number is in range.
-fn number_text(
-    member: &'static str,
-    value: f32,
-    least: i8,
-    most: i8,
-) -> Result<String, ReplayJsonlWriteError> {
-    if (f32::from(least)..=f32::from(most)).contains(&value) {
+fn number_text(member: &'static str, value: f32, min: i8, max: i8) -> Result<String, ReplayJsonlWriteError> {
+    if (f32::from(min)..=f32::from(max)).contains(&value) {
         Ok(format!("{value:?}"))
     } else {
-        Err(ReplayJsonlWriteError::Number { member, least, most })
+        Err(ReplayJsonlWriteError::Number { member, min, max })
     }
 }

@@ -64,7 +64,7 @@ struct EventTypeRow {
     name: &'static str,
     role: Role,
     payload: PayloadRetention,
-    no_place: &'static str,
+    unsupported_message: &'static str,
     members: &'static [&'static str],
 }
 
@@ -97,7 +97,7 @@ macro_rules! event_types {
                         name: $name,
                         role: $role,
                         payload: PayloadRetention::$payload,
-                        no_place: concat!("the format has no place for ", $subject),
+                        unsupported_message: concat!("the format has no place for ", $subject),
                         members: $view::MEMBERS,
                     },)+
                 }
@@ -194,7 +194,7 @@ impl EventType {
 
     /// Returns the reason, as text, why a format without such events keeps nothing of one.
     pub fn unsupported_reason(self) -> &'static str {
-        self.row().no_place
+        self.row().unsupported_message
     }
 
     /// Returns the type of the event that ends the action which this event begins.

@@ -129,7 +129,7 @@ impl RewrittenEvents<'_> {
     fn artifact(&self, changed: &[(&'static str, ObjectPart<'_>)]) -> Result<Vec<u8>, RewriteError> {
         let head = &self.head;
         let mut members: Vec<(&str, ObjectPart<'_>)> = changed.to_vec();
-        let kept = [
+        let head_members = [
             ("artifact_version", head.artifact_version),
             ("envelope", head.envelope),
             ("envelope_hash", head.envelope_hash),
@@ -139,7 +139,7 @@ impl RewrittenEvents<'_> {
             ("runtime", head.runtime),
             ("runtime_signature", head.runtime_signature),
         ];
-        for (name, value) in kept {
+        for (name, value) in head_members {
             if let Some(value) = value.filter(|_| changed.iter().all(|(changed, _)| *changed != name)) {
                 members.push((name, ObjectPart::Value(value)));
             }

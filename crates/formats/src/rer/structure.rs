@@ -161,12 +161,12 @@ pub fn event_version_fault(
 
 /// Returns the fault of a sub-record of version `found` in an artifact of version `artifact`; `None` if they agree.
 pub fn mixed_version_fault(
-    place: RerPath,
+    path: RerPath,
     found: RerVersion,
     artifact: RerVersion,
 ) -> Option<RerStructureFault> {
     (found != artifact).then(|| RerStructureFault {
-        path: place,
+        path,
         problem: RerStructureProblem::MixedVersions { found: found.number(), artifact: artifact.number() },
     })
 }
@@ -340,24 +340,24 @@ fn check_approval_rules(rules: Option<Value<'_>>, report: RerFaultSink<'_>) {
 fn check_signer_types(
     types: Option<Value<'_>>,
     name: &'static str,
-    place: impl Fn(&'static str, usize) -> RerPath,
+    to_path: impl Fn(&'static str, usize) -> RerPath,
     report: RerFaultSink<'_>,
 ) {
     let Some(types) = types else { return };
     if types.kind() != ValueKind::Array {
         let problem =
             RerStructureProblem::Kind { wanted: ValueKind::Array.name(), found: types.kind().name() };
-        let place = match place(name, 0) {
+        let path = match to_path(name, 0) {
             RerPath::Element(path, _) => RerPath::Member(path),
             inner => inner,
         };
-        return report(RerStructureFault { path: place, problem });
+        return report(RerStructureFault { path, problem });
     }
     let is_known =
         |value: &Value<'_>| ["human", "delegate", "automated"].iter().any(|known| value.is_string(known));
     if let Some(index) = types.elements().position(|value| !is_known(&value)) {
         let problem = RerStructureProblem::Value { wanted: "\"human\", \"delegate\" or \"automated\"" };
-        report(RerStructureFault { path: place(name, index), problem });
+        report(RerStructureFault { path: to_path(name, index), problem });
     }
 }
 

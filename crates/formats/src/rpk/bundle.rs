@@ -141,14 +141,15 @@ impl RpkMasker<'_> {
                 }
                 "environment_fingerprint" => {
                     let mut names = Vec::new();
-                    let kept = object_builder::without_machine_names(value, &mut names);
+                    let remaining = object_builder::without_machine_names(value, &mut names);
                     for machine in names {
                         let machine = reenact_json::Shown::new(&machine).to_string();
                         let path = format!("$.payload.run.environment_fingerprint.{machine}");
                         self.remove(path, "it says whose machine it was");
                     }
-                    let kept = Value::parse(&kept, &Limits::default()).map_err(RpkReadError::from)?;
-                    out.raw(&spelled, &self.value(None, kept));
+                    let remaining =
+                        Value::parse(&remaining, &Limits::default()).map_err(RpkReadError::from)?;
+                    out.raw(&spelled, &self.value(None, remaining));
                 }
                 "runtime_versions" => {
                     out.raw(&spelled, &self.value(None, value));

@@ -95,7 +95,7 @@ const KEY_PATTERNS: usize = 6;
 
 /// Returns the text with every match masked; `None` if there is none.
 fn mask_matches(text: &[char], pattern: MaskPattern) -> Option<Vec<char>> {
-    let (mut at, mut kept) = (0, 0);
+    let (mut at, mut copied) = (0, 0);
     let mut out: Option<Vec<char>> = None;
     while at < text.len() {
         if !is_boundary(text, at) {
@@ -105,15 +105,15 @@ fn mask_matches(text: &[char], pattern: MaskPattern) -> Option<Vec<char>> {
         match pattern(text, at) {
             MaskMatch::Match(end) => {
                 let out = out.get_or_insert_default();
-                out.extend(&text[kept..at]);
+                out.extend(&text[copied..at]);
                 out.extend(MASK_TEXT.chars());
-                (at, kept) = (end, end);
+                (at, copied) = (end, end);
             }
             MaskMatch::NoMatchBefore(next) => at = next.max(at + 1),
         }
     }
     if let Some(out) = &mut out {
-        out.extend(&text[kept..]);
+        out.extend(&text[copied..]);
     }
     out
 }

@@ -55,10 +55,10 @@ pub enum RpkMigrateError {
         found: String,
     },
     /// A version that cannot be migrated to.
-    #[error("cannot migrate to version {}: only to 1.x, such as 1.0", Shown::new(.asked))]
+    #[error("cannot migrate to version {}: only to 1.x, such as 1.0", Shown::new(.requested))]
     Target {
         /// Version that was asked for.
-        asked: String,
+        requested: String,
     },
     /// A required member of the run is missing or of the wrong kind.
     #[error("$.{path} must be {wanted}")]
@@ -97,7 +97,7 @@ enum SourceGeneration {
 /// [`RpkMigrateError`] if either version is not supported, or the source is damaged or has no run.
 pub fn migrate(bytes: &[u8], target: &str) -> Result<MigratedDocument, RpkMigrateError> {
     if version::major(target) != Some("1") {
-        return Err(RpkMigrateError::Target { asked: target.to_owned() });
+        return Err(RpkMigrateError::Target { requested: target.to_owned() });
     }
     let head = RpkHead::read(bytes, &Limits::default())?;
     let (source, source_version) = source_generation(&head)?;

@@ -82,14 +82,14 @@ pub(super) fn without_machine_names(environment: Value<'_>, removed: &mut Vec<St
     if environment.kind() != ValueKind::Object {
         return environment.text().to_vec();
     }
-    let mut kept = RpkObjectBuilder::new();
+    let mut builder = RpkObjectBuilder::new();
     for (name, value) in environment.members() {
         let spelled = name.string().unwrap_or_default();
         if MACHINE_NAMES.contains(&spelled.trim().to_lowercase().as_str()) {
             removed.push(spelled.into_owned());
         } else {
-            kept.member(name, value);
+            builder.member(name, value);
         }
     }
-    kept.close()
+    builder.close()
 }

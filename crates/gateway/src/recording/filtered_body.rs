@@ -24,7 +24,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::body_batcher::{BodyBatcher, FrameBatch};
 use super::first_frame;
-use super::observed::{header_list, upstream_end};
+use super::observations::{header_list, upstream_end};
 use crate::client_body::AnswerAborted;
 use crate::client_socket::{ClientSocketState, InFlight};
 
@@ -79,13 +79,13 @@ impl AnswerFilter {
     ) -> Result<DocumentRuling, AnswerAborted> {
         let unsent = WithholdOnDrop(Some(&self.exchange));
         let mut body = Vec::new();
-        let mut is_kept = true;
+        let mut is_within_limit = true;
         // A body longer than the record's limit cannot be decided on, so its end is not waited for.
         let mut end = None;
-        while is_kept && end.is_none() {
+        while is_within_limit && end.is_none() {
             let batch = self.upstream.next().await;
             end = batch.end;
-            is_kept = self.exchange.with(|exchange| {
+            is_within_limit = self.exchange.with(|exchange| {
                 for frame in batch.frames {
                     match frame.into_data() {
                         Ok(piece) => {
@@ -105,21 +105,21 @@ impl AnswerFilter {
             finish(&self.exchange, upstream_end(&failure)).await;
             return Err(AnswerAborted);
         }
-        let scanned = decode(&body).filter(|_| is_kept).ok_or(tool_calls::UnreadableAnswer);
+        let scanned = decode(&body).filter(|_| is_within_limit).ok_or(tool_calls::UnreadableAnswer);
         let mut scanned = scanned.and_then(|body| tool_calls::scan_answer(self.endpoint, &body));
         let call_ids = self.exchange.with(|exchange| exchange.call_ids());
-        if let (Ok(told), Some(mut call_ids)) = (&mut scanned, call_ids) {
-            call_ids.fill(&mut told.calls);
+        if let (Ok(scan), Some(mut call_ids)) = (&mut scanned, call_ids) {
+            call_ids.fill(&mut scan.calls);
         }
-        if let Ok(told) = &scanned {
-            self.exchange.with(|exchange| exchange.set_usage(told.usage));
+        if let Ok(scan) = &scanned {
+            self.exchange.with(|exchange| exchange.set_usage(scan.usage));
         }
         let ruling = match scanned {
-            Ok(told) if told.calls.is_empty() => Ok(()),
-            Ok(told) => {
+            Ok(scan) if scan.calls.is_empty() => Ok(()),
+            Ok(scan) => {
                 // The log has the calls before the decision on them.
                 self.exchange.with(ExchangeRecorder::flush_to_log);
-                self.gate.admit_tools(&told.calls).await
+                self.gate.admit_tools(&scan.calls).await
             }
             Err(tool_calls::UnreadableAnswer) => Err(PolicyRefusal::unreadable()),
         };
@@ -188,7 +188,7 @@ impl AnswerFilter {
                 burst = self.upstream.next() => burst,
             };
             let mut events = Vec::new();
-            let (is_done, is_kept) = self.exchange.with(|exchange| {
+            let (is_done, is_within_limit) = self.exchange.with(|exchange| {
                 let mut is_done = false;
                 for frame in frames {
                     match frame.into_data() {
@@ -209,7 +209,7 @@ impl AnswerFilter {
             });
             if let Some(client) = &sender {
                 // Bytes beyond the record's limit are not handed on.
-                let (ready, stop) = match is_kept {
+                let (ready, stop) = match is_within_limit {
                     true => self.scan_events(events, &mut held_back, client).await,
                     false => (Vec::new(), Some(StreamStop::Refused(PolicyRefusal::unreadable()))),
                 };

@@ -7,7 +7,7 @@
 mod body_batcher;
 mod filtered_body;
 mod first_frame;
-mod observed;
+mod observations;
 mod recorded_body;
 
 use std::sync::Arc;
@@ -25,8 +25,8 @@ use tokio::sync::watch;
 use self::body_batcher::BodyBatcher;
 pub(crate) use self::filtered_body::FilteredBody;
 use self::filtered_body::{AnswerFilter, DocumentRuling};
-pub(crate) use self::observed::header_list;
-use self::observed::{inbound_request, upstream_end, version_name};
+pub(crate) use self::observations::header_list;
+use self::observations::{inbound_request, upstream_end, version_name};
 pub(crate) use self::recorded_body::RecordedBody;
 use crate::client_body::{AnswerAborted, ClientBody};
 use crate::client_socket::{ClientSocketState, InFlight};
@@ -60,9 +60,9 @@ impl RecordingProxy {
         recording: RecordingConfig,
         warnings: &mut Vec<UpstreamWarning>,
     ) -> Result<Self, StartError> {
-        let RecordingConfig { writer: pen, log, durability, policy, routes, environment, limits } = recording;
+        let RecordingConfig { writer, log, durability, policy, routes, environment, limits } = recording;
         let needs_tls = routes.iter().any(|route| route.upstream.is_https());
-        let capture = Capture::start(pen, log, durability, policy, limits.max_answer_bytes)
+        let capture = Capture::start(writer, log, durability, policy, limits.max_answer_bytes)
             .map_err(|error| StartError::Thread(error.kind()))?;
         Ok(Self {
             upstream: UpstreamClient::new(&environment, needs_tls, &limits, warnings)?,
@@ -116,7 +116,7 @@ impl RecordingProxy {
         &self,
         arrival: ReceivedRequest,
         socket: Arc<ClientSocketState>,
-        running: RecordingGuard,
+        guard: RecordingGuard,
     ) -> Result<Response<ClientBody>, AnswerAborted> {
         let in_flight = socket.in_flight();
         let gate = self.capture.gate().filter(|_| {
@@ -126,7 +126,7 @@ impl RecordingProxy {
         let endpoint = Endpoint::of(arrival.route.vendor, arrival.method.as_str(), arrival.path.as_str());
         let (route, version, at) = (Arc::clone(&arrival.route), arrival.version, arrival.received_at);
         let (mut request, inbound) = split_request(arrival);
-        let exchange = match self.capture.begin(inbound, at, gate, running).await {
+        let exchange = match self.capture.begin(inbound, at, gate, guard).await {
             Ok(exchange) => exchange,
             Err(refused) => return Ok(denial_response(route.vendor, &refused)),
         };

@@ -17,7 +17,7 @@ use reenact_capture::{Capture, ExchangeHandle, ExchangeRecorder, JobWritten};
 
 use super::body_batcher::{BodyBatcher, FrameBatch};
 use super::first_frame;
-use super::observed::{header_list, upstream_end};
+use super::observations::{header_list, upstream_end};
 use crate::client_body::AnswerAborted;
 use crate::client_socket::{ClientSocketState, InFlight};
 

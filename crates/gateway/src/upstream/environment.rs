@@ -60,7 +60,7 @@ impl NetworkEnvironment {
 impl fmt::Debug for NetworkEnvironment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let set = |value: &Option<String>| if value.is_some() { "set" } else { "not set" };
-        f.debug_struct("Environment")
+        f.debug_struct("NetworkEnvironment")
             .field("https_proxy", &set(&self.https_proxy))
             .field("http_proxy", &set(&self.http_proxy))
             .field("all_proxy", &set(&self.all_proxy))

@@ -38,11 +38,11 @@ impl ConnectionPool {
         loop {
             let IdleConnection { since, mut connection, .. } = {
                 let mut idle = self.lock();
-                let place = idle
+                let index = idle
                     .connections
                     .iter()
                     .rposition(|lying| lying.route.upstream.is_same_origin(&route.upstream))?;
-                idle.connections.remove(place)
+                idle.connections.remove(index)
             };
             if since.elapsed() < MAX_IDLE && connection.poll_is_usable() {
                 return Some(connection);

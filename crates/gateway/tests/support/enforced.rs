@@ -98,7 +98,8 @@ impl EnforcedRun {
         let logs = Logs::new().filter(|_| self.has_log);
         let log =
             logs.as_ref().map(|logs| recorder.event_writer().create_wal(&logs.place(), run_id).unwrap());
-        let desk = ApprovalQueue::new(recorder.folder(), run_id, self.approvers, Duration::from_secs(600));
+        let approvals =
+            ApprovalQueue::new(recorder.folder(), run_id, self.approvers, Duration::from_secs(600));
         let work = GatewayMode::Record(Box::new(RecordingConfig {
             writer: recorder.event_writer(),
             log,
@@ -106,7 +107,7 @@ impl EnforcedRun {
             policy: Some(EnforcedPolicy {
                 engine: recorder.policy_engine().unwrap(),
                 prices: self.prices,
-                approvals: desk,
+                approvals,
             }),
             routes: routes(&vendor.root_url()),
             environment: NetworkEnvironment::default(),
@@ -167,7 +168,7 @@ impl ModelApi {
         let message = format!("reenact: denied by {rule}: {reason}");
         let status = if kind == "rate_limit_error" { 429 } else { 403 };
         let refusal = ErrorReply { status, kind, code: "reenact_denied", message: &message };
-        reenact_wire::error_reply::body(self.kind(), &refusal)
+        reenact_wire::error_reply::error_body(self.kind(), &refusal)
     }
 }
 

@@ -35,7 +35,7 @@ impl KilledRun {
         let is_there = wal::read(&self.logs.place(), self.run_id, |id, entry| {
             entries.push(match entry {
                 Observation::Request(request) => format!("{id} {} {}", request.method, request.path),
-                Observation::Head { status, .. } => format!("{id} head {status}"),
+                Observation::AnswerHead { status, .. } => format!("{id} head {status}"),
                 Observation::Piece { bytes, .. } => {
                     format!("{id} {}", String::from_utf8_lossy(&bytes).trim())
                 }

@@ -225,7 +225,7 @@ impl LiveRun {
         client::TestClient::of(&self.gateway.base_url("gemini").unwrap())
     }
 
-    pub(crate) fn pen(&self) -> reenact_record::EventWriter {
+    pub(crate) fn event_writer(&self) -> reenact_record::EventWriter {
         self.recorder.event_writer()
     }
 

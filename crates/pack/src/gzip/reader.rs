@@ -3,7 +3,7 @@
 //! The framing is read here and not by a library, because the forms to be refused are in the framing: a second member, bytes
 //! after the trailer, reserved flags.
 
-use crate::error::{ArchiveStage, ChecksumKind, Malformation, PackError};
+use crate::error::{ArchiveSection, ChecksumKind, Malformation, PackError};
 use crate::inflate::{InflateStop, Inflater};
 use crate::input::{ArchiveInput, ChunkStream, read_array, to_u64};
 use crate::limits::{ArchiveLimit, ArchiveLimits};
@@ -106,7 +106,7 @@ impl<R: Read> GunzipReader<R> {
                 InflateStop::OutputFull => break,
                 InflateStop::StreamEnd => self.check_trailer()?,
                 InflateStop::NeedsInput if step.made_no_progress() => {
-                    return Err(PackError::truncated(ArchiveStage::Gzip));
+                    return Err(PackError::truncated(ArchiveSection::Gzip));
                 }
                 InflateStop::NeedsInput => {}
             }
@@ -116,20 +116,20 @@ impl<R: Read> GunzipReader<R> {
 
     /// Checks CRC and length of a gzip member, and the bytes behind it: the end of the file, or another member if allowed.
     fn check_trailer(&mut self) -> Result<(), PackError> {
-        let crc = u32::from_le_bytes(read_array(&mut self.input, ArchiveStage::Gzip)?);
-        let length = u32::from_le_bytes(read_array(&mut self.input, ArchiveStage::Gzip)?);
+        let crc = u32::from_le_bytes(read_array(&mut self.input, ArchiveSection::Gzip)?);
+        let length = u32::from_le_bytes(read_array(&mut self.input, ArchiveSection::Gzip)?);
         if crc != self.crc.sum() {
-            return Err(PackError::Checksum { checked: ChecksumKind::GzipCrc, member: None });
+            return Err(PackError::Checksum { checksum: ChecksumKind::GzipCrc, member: None });
         }
         if u64::from(length) != self.member_bytes % (1 << 32) {
-            return Err(PackError::Checksum { checked: ChecksumKind::GzipLength, member: None });
+            return Err(PackError::Checksum { checksum: ChecksumKind::GzipLength, member: None });
         }
         self.state = if self.input.chunk()?.is_empty() {
             GunzipState::Ended
         } else if self.allow_more_members {
             GunzipState::Header
         } else {
-            return Err(PackError::TrailingData { stage: ArchiveStage::Gzip });
+            return Err(PackError::TrailingData { section: ArchiveSection::Gzip });
         };
         Ok(())
     }
@@ -162,25 +162,25 @@ impl<R: Read> Read for GunzipReader<R> {
 /// Checks and skips a gzip header. Its name, comment and time are not used.
 fn skip_header(input: &mut impl ChunkStream) -> Result<(), PackError> {
     let mut summed = CrcStream { stream: input, crc: Crc::new() };
-    let fixed: [u8; 10] = read_array(&mut summed, ArchiveStage::GzipHeader)?;
+    let fixed: [u8; 10] = read_array(&mut summed, ArchiveSection::GzipHeader)?;
     let flags = fixed[3];
     if fixed[..3] != [0x1f, 0x8b, 8] || flags & RESERVED != 0 {
         return Err(PackError::malformed(Malformation::GzipHeader));
     }
     if flags & FEXTRA != 0 {
-        let length = u16::from_le_bytes(read_array(&mut summed, ArchiveStage::GzipHeader)?);
+        let length = u16::from_le_bytes(read_array(&mut summed, ArchiveSection::GzipHeader)?);
         for _ in 0..length {
-            read_array::<1>(&mut summed, ArchiveStage::GzipHeader)?;
+            read_array::<1>(&mut summed, ArchiveSection::GzipHeader)?;
         }
     }
     for flag in [FNAME, FCOMMENT] {
         if flags & flag != 0 {
-            while read_array::<1>(&mut summed, ArchiveStage::GzipHeader)? != [0] {}
+            while read_array::<1>(&mut summed, ArchiveSection::GzipHeader)? != [0] {}
         }
     }
     let computed = summed.crc.sum().to_le_bytes();
-    if flags & FHCRC != 0 && read_array::<2>(&mut summed, ArchiveStage::GzipHeader)? != computed[..2] {
-        return Err(PackError::Checksum { checked: ChecksumKind::GzipHeader, member: None });
+    if flags & FHCRC != 0 && read_array::<2>(&mut summed, ArchiveSection::GzipHeader)? != computed[..2] {
+        return Err(PackError::Checksum { checksum: ChecksumKind::GzipHeader, member: None });
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Comparison with one call of the same library on the whole stream: chunks and windows change neither input nor output.
 
 use super::*;
-use crate::error::ArchiveStage;
+use crate::error::ArchiveSection;
 use crate::input::{ArchiveInput, BUFFER_BYTES, ChunkStream as _};
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
@@ -31,7 +31,7 @@ fn inflated(stream: &[u8], piece: usize) -> Result<(Vec<u8>, u64), PackError> {
         input.advance(step.consumed);
         match step.stop {
             InflateStop::NeedsInput if step.made_no_progress() => {
-                return Err(PackError::truncated(ArchiveStage::Gzip));
+                return Err(PackError::truncated(ArchiveSection::Gzip));
             }
             InflateStop::NeedsInput => {}
             stop => {
@@ -124,7 +124,7 @@ fn a_cut_stream_is_told_from_a_broken_one() {
         let stream = deflated(&text, level);
         for length in (0..stream.len()).step_by(101).chain(0..500).chain(stream.len() - 50..stream.len()) {
             let cut = inflated(&stream[..length], usize::MAX);
-            assert_eq!(cut, Err(PackError::truncated(ArchiveStage::Gzip)), "level {level}, {length} bytes");
+            assert_eq!(cut, Err(PackError::truncated(ArchiveSection::Gzip)), "level {level}, {length} bytes");
         }
     }
 }

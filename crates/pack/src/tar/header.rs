@@ -68,10 +68,10 @@ impl TarHeader {
     pub(crate) fn parse(block: &[u8; BLOCK], rules: &TarRules) -> Result<TarHeader, PackError> {
         let shown = shortened(block[NAME].split(|b| *b == 0).next().unwrap_or_default());
         if !has_valid_checksum(block) {
-            return Err(PackError::Checksum { checked: ChecksumKind::TarHeader, member: Some(shown) });
+            return Err(PackError::Checksum { checksum: ChecksumKind::TarHeader, member: Some(shown) });
         }
         let malformed = |fault| PackError::Malformed { fault, member: Some(shown.clone()) };
-        let forbidden = |entry| PackError::Forbidden { member: shown.clone(), entry };
+        let forbidden = |member_type| PackError::Forbidden { member: shown.clone(), member_type };
 
         let kind = member_kind(block[TYPE]).map_err(forbidden)?;
         match kind {

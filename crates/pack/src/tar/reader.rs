@@ -3,7 +3,7 @@
 use super::header::{BLOCK, TarHeader, TarMemberKind, is_zero};
 use super::number::FIRST_NON_OCTAL_SIZE;
 use super::pax::PaxHeader;
-use crate::error::{ArchiveStage, Malformation, PackError, RepeatedField, UnsupportedMember, shortened};
+use crate::error::{ArchiveSection, Malformation, PackError, RepeatedField, UnsupportedMember, shortened};
 use crate::gzip::GunzipReader;
 use crate::input::{ArchiveInput, BufReadStream, ChunkStream, at_most, read_full, read_vec, to_u64};
 use crate::limits::ArchiveLimit;
@@ -119,7 +119,7 @@ impl<'a> TarReader<'a> {
         let ended = got == 0 || is_zero(&block[..got]);
         if !ended {
             if got < BLOCK {
-                return Err(PackError::truncated(ArchiveStage::TarHeader));
+                return Err(PackError::truncated(ArchiveSection::TarHeader));
             }
             self.count_bytes(to_u64(BLOCK), 0)?;
             return TarHeader::parse(&block, &self.rules.tar).map(Some);
@@ -128,7 +128,7 @@ impl<'a> TarReader<'a> {
             return Err(PackError::malformed(Malformation::DanglingExtension));
         }
         if self.position == 0 && got < BLOCK {
-            return Err(PackError::truncated(ArchiveStage::TarHeader));
+            return Err(PackError::truncated(ArchiveSection::TarHeader));
         }
         self.check_end(got)?;
         Ok(None)
@@ -143,14 +143,14 @@ impl<'a> TarReader<'a> {
                 break;
             }
             if !is_zero(chunk) {
-                return Err(PackError::TrailingData { stage: ArchiveStage::TarEnd });
+                return Err(PackError::TrailingData { section: ArchiveSection::TarEnd });
             }
             let length = chunk.len();
             zeros = zeros.saturating_add(to_u64(length));
             self.stream.advance(length);
         }
         if self.rules.tar.end_blocks && zeros < 2 * to_u64(BLOCK) {
-            return Err(PackError::truncated(ArchiveStage::TarEnd));
+            return Err(PackError::truncated(ArchiveSection::TarEnd));
         }
         Ok(())
     }
@@ -165,7 +165,7 @@ impl<'a> TarReader<'a> {
     fn read_extension(&mut self, header: &TarHeader) -> Result<(), PackError> {
         ArchiveLimit::ExtensionBytes.check(header.size, self.rules.limits.extension_bytes)?;
         self.count_bytes(0, header.size)?;
-        let bytes = read_vec(self.stream, header.size, ArchiveStage::TarExtension)?;
+        let bytes = read_vec(self.stream, header.size, ArchiveSection::TarExtension)?;
         self.position += header.size;
         self.skip_padding()?;
         let repeated = match header.kind {
@@ -205,7 +205,10 @@ impl<'a> TarReader<'a> {
     fn check_folder(&mut self, header: TarHeader) -> Result<(), PackError> {
         let (raw, size) = self.name_and_size(header)?;
         if !self.rules.skip_folders {
-            return Err(PackError::Forbidden { member: shortened(&raw), entry: UnsupportedMember::Folder });
+            return Err(PackError::Forbidden {
+                member: shortened(&raw),
+                member_type: UnsupportedMember::Folder,
+            });
         }
         if size != 0 {
             let fault = Malformation::FolderContent;
@@ -238,7 +241,7 @@ impl<'a> TarReader<'a> {
             let chunk = self.stream.chunk()?;
             let step = at_most(left, chunk.len());
             if step == 0 {
-                return Err(PackError::truncated(ArchiveStage::Content));
+                return Err(PackError::truncated(ArchiveSection::Content));
             }
             if !is_zero(&chunk[..step]) {
                 return Err(PackError::malformed(Malformation::Padding));

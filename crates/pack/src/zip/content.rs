@@ -3,7 +3,7 @@
 use super::directory::ZipEntry;
 use super::local_header::disagreement;
 use super::{DEFLATED, STORED};
-use crate::error::{ArchiveStage, ChecksumKind, PackError, RepeatedField};
+use crate::error::{ArchiveSection, ChecksumKind, PackError, RepeatedField};
 use crate::inflate::{InflateStop, Inflater};
 use crate::input::{ArchiveInput, ChunkStream, at_most, to_u64};
 use flate2::Crc;
@@ -76,7 +76,7 @@ impl<'a, R: Read> ZipContent<'a, R> {
         let chunk = self.input.chunk()?;
         let chunk = &chunk[..at_most(self.compressed_remaining.min(self.size_remaining), chunk.len())];
         if chunk.is_empty() {
-            return Err(PackError::truncated(ArchiveStage::Content));
+            return Err(PackError::truncated(ArchiveSection::Content));
         }
         let copied = self.inflater.copy_stored(chunk);
         let is_full = copied < chunk.len();
@@ -93,7 +93,7 @@ impl<'a, R: Read> ZipContent<'a, R> {
         self.compressed_remaining -= to_u64(step.consumed);
         self.is_inflated = step.stop == InflateStop::StreamEnd;
         if step.stop == InflateStop::NeedsInput && step.made_no_progress() {
-            return Err(PackError::truncated(ArchiveStage::Content));
+            return Err(PackError::truncated(ArchiveSection::Content));
         }
         Ok((step.produced, step.stop))
     }
@@ -110,7 +110,7 @@ impl<'a, R: Read> ZipContent<'a, R> {
             return Err(disagreement(self.entry, RepeatedField::Size));
         }
         if self.crc.sum() != self.entry.crc {
-            return Err(PackError::Checksum { checked: ChecksumKind::Zip, member: None });
+            return Err(PackError::Checksum { checksum: ChecksumKind::Zip, member: None });
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use super::{
     CENTRAL_SIGNATURE, DEFLATED, FLAG_DEFLATE_EFFORT, FLAG_DESCRIPTOR, FLAG_ENCRYPTED, FLAG_UTF8, STORED,
     extra_fields, u16_at, u32_at,
 };
-use crate::error::{ArchiveStage, Malformation, PackError, RepeatedField, UnsupportedMember, shortened};
+use crate::error::{ArchiveSection, Malformation, PackError, RepeatedField, UnsupportedMember, shortened};
 use crate::input::{ArchiveInput, read_array, read_vec};
 use crate::limits::ArchiveLimit;
 use crate::member_names::MemberNames;
@@ -75,14 +75,14 @@ fn read_entry<R: Read>(
         Ok::<u64, PackError>(bytes)
     };
     take(46)?;
-    let record: [u8; 46] = read_array(input, ArchiveStage::ZipDirectory)?;
+    let record: [u8; 46] = read_array(input, ArchiveSection::ZipDirectory)?;
     if u32_at(&record, 0) != CENTRAL_SIGNATURE {
         return Err(PackError::malformed(Malformation::ZipRecord));
     }
     let lengths = [28, 30, 32].map(|at| u64::from(u16_at(&record, at)));
-    let raw = read_vec(input, take(lengths[0])?, ArchiveStage::ZipDirectory)?;
-    let extras = read_vec(input, take(lengths[1])?, ArchiveStage::ZipDirectory)?;
-    read_vec(input, take(lengths[2])?, ArchiveStage::ZipDirectory)?;
+    let raw = read_vec(input, take(lengths[0])?, ArchiveSection::ZipDirectory)?;
+    let extras = read_vec(input, take(lengths[1])?, ArchiveSection::ZipDirectory)?;
+    read_vec(input, take(lengths[2])?, ArchiveSection::ZipDirectory)?;
 
     let shown = shortened(&raw);
     let malformed = |fault| PackError::Malformed { fault, member: Some(shown.clone()) };
@@ -98,7 +98,7 @@ fn read_entry<R: Read>(
     let folder = raw.ends_with(b"/");
     check_file_type(u32_at(&record, 38), folder, &shown)?;
     if folder && !rules.skip_folders {
-        return Err(PackError::Forbidden { member: shown, entry: UnsupportedMember::Folder });
+        return Err(PackError::Forbidden { member: shown, member_type: UnsupportedMember::Folder });
     }
     let [crc, packed, size, offset] = [16, 20, 24, 42].map(|at| u32_at(&record, at));
     if [packed, size, offset].contains(&u32::MAX) {
@@ -131,7 +131,7 @@ fn check_flags_and_method(flags: u16, method: u16) -> Result<(), Malformation> {
 /// Checks the external attributes against the name. One half of them is a Unix mode, the other DOS attributes, and not every
 /// reader trusts the byte that says which of them counts: so neither half may contradict the name.
 fn check_file_type(attributes: u32, folder: bool, shown: &str) -> Result<(), PackError> {
-    let forbidden = |entry| Err(PackError::Forbidden { member: shown.to_owned(), entry });
+    let forbidden = |member_type| Err(PackError::Forbidden { member: shown.to_owned(), member_type });
     let dos_folder = attributes & 0x10 != 0;
     let unix_folder = match (attributes >> 16) & 0o170_000 {
         0 => folder,

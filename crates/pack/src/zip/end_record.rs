@@ -1,7 +1,7 @@
 //! End record of a zip, with which reading begins.
 
 use super::{END_SIGNATURE, ZIP64_LOCATOR_SIGNATURE, u16_at, u32_at};
-use crate::error::{ArchiveStage, Malformation, PackError};
+use crate::error::{ArchiveSection, Malformation, PackError};
 use crate::input::{ArchiveInput, read_vec, to_u64};
 use std::io::{Read, Seek};
 
@@ -27,7 +27,7 @@ impl ZipEndRecord {
     ) -> Result<ZipEndRecord, PackError> {
         let start = length.saturating_sub(to_u64(RECORD_BYTES + MAX_COMMENT_BYTES));
         input.seek(start)?;
-        let tail = read_vec(input, length - start, ArchiveStage::ZipEnd)?;
+        let tail = read_vec(input, length - start, ArchiveSection::ZipEnd)?;
         let at = end_record_offset(&tail)?;
         let mut record = [0; RECORD_BYTES];
         record.copy_from_slice(&tail[at..at + RECORD_BYTES]);
@@ -66,7 +66,7 @@ fn end_record_offset(tail: &[u8]) -> Result<usize, PackError> {
             continue;
         }
         let Some(record) = tail[at..].first_chunk::<RECORD_BYTES>() else {
-            last.get_or_insert(PackError::truncated(ArchiveStage::ZipEnd));
+            last.get_or_insert(PackError::truncated(ArchiveSection::ZipEnd));
             continue;
         };
         let (stated, actual) = (usize::from(u16_at(record, 20)), tail.len() - at - RECORD_BYTES);
@@ -76,9 +76,9 @@ fn end_record_offset(tail: &[u8]) -> Result<usize, PackError> {
             return if doubled { Err(PackError::malformed(Malformation::ZipComment)) } else { Ok(at) };
         }
         last.get_or_insert(if stated < actual {
-            PackError::TrailingData { stage: ArchiveStage::ZipEnd }
+            PackError::TrailingData { section: ArchiveSection::ZipEnd }
         } else {
-            PackError::truncated(ArchiveStage::ZipEnd)
+            PackError::truncated(ArchiveSection::ZipEnd)
         });
     }
     Err(last.unwrap_or(PackError::malformed(Malformation::NoZipEnd)))

@@ -3,19 +3,19 @@
 
 use super::directory::ZipEntry;
 use super::{DESCRIPTOR_SIGNATURE, FLAG_DESCRIPTOR, LOCAL_SIGNATURE, extra_fields, u16_at, u32_at};
-use crate::error::{ArchiveStage, Malformation, PackError, RepeatedField, shortened};
+use crate::error::{ArchiveSection, Malformation, PackError, RepeatedField, shortened};
 use crate::input::{ArchiveInput, read_array, read_vec};
 use std::io::Read;
 
 /// Reads the local header, checks it against the entry, and returns its length in bytes.
 pub(super) fn check_header<R: Read>(input: &mut ArchiveInput<R>, entry: &ZipEntry) -> Result<u64, PackError> {
-    let record: [u8; 30] = read_array(input, ArchiveStage::ZipLocal)?;
+    let record: [u8; 30] = read_array(input, ArchiveSection::ZipLocal)?;
     if u32_at(&record, 0) != LOCAL_SIGNATURE {
         return Err(PackError::malformed(Malformation::ZipRecord));
     }
     let lengths = [26, 28].map(|at| u64::from(u16_at(&record, at)));
-    let raw = read_vec(input, lengths[0], ArchiveStage::ZipLocal)?;
-    let extras = read_vec(input, lengths[1], ArchiveStage::ZipLocal)?;
+    let raw = read_vec(input, lengths[0], ArchiveSection::ZipLocal)?;
+    let extras = read_vec(input, lengths[1], ArchiveSection::ZipLocal)?;
     extra_fields::check(&extras).map_err(PackError::malformed)?;
 
     let agree = |agrees: bool, field| if agrees { Ok(()) } else { Err(disagreement(entry, field)) };
@@ -47,10 +47,10 @@ pub(super) fn check_descriptor<R: Read>(
         16 => true,
         _ => return Err(PackError::malformed(Malformation::ZipGap)),
     };
-    if signed && u32::from_le_bytes(read_array(input, ArchiveStage::ZipLocal)?) != DESCRIPTOR_SIGNATURE {
+    if signed && u32::from_le_bytes(read_array(input, ArchiveSection::ZipLocal)?) != DESCRIPTOR_SIGNATURE {
         return Err(PackError::malformed(Malformation::ZipRecord));
     }
-    let record: [u8; 12] = read_array(input, ArchiveStage::ZipLocal)?;
+    let record: [u8; 12] = read_array(input, ArchiveSection::ZipLocal)?;
     if u32_at(&record, 0) != entry.crc {
         return Err(disagreement(entry, RepeatedField::Crc));
     }

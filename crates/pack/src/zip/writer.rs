@@ -76,10 +76,10 @@ impl<W: Write + Seek> ZipWriter<W> {
     ) -> Result<(), PackError> {
         let limits = &self.rules.limits;
         name_rules::parse_name(name.as_bytes(), false, false, &self.rules)?;
-        let longest = limits.name_bytes.min(u64::from(u16::MAX));
-        ArchiveLimit::NameBytes.check(to_u64(name.len()), longest).map_err(|e| e.in_member(name))?;
-        let largest = limits.member_bytes.min(MAX_32_BIT_BYTES);
-        ArchiveLimit::MemberBytes.check(size, largest).map_err(|e| e.in_member(name))?;
+        let max_name_bytes = limits.name_bytes.min(u64::from(u16::MAX));
+        ArchiveLimit::NameBytes.check(to_u64(name.len()), max_name_bytes).map_err(|e| e.in_member(name))?;
+        let max_member_bytes = limits.member_bytes.min(MAX_32_BIT_BYTES);
+        ArchiveLimit::MemberBytes.check(size, max_member_bytes).map_err(|e| e.in_member(name))?;
         self.total = self.total.saturating_add(size);
         ArchiveLimit::TotalBytes.check(self.total, limits.total_bytes)?;
         ArchiveLimit::Members.check(self.names.count() + 1, limits.members.min(MAX_16_BIT_ENTRIES))?;

@@ -3,8 +3,8 @@
 
 use crate::handmade::Members;
 use reenact_pack::{
-    ArchiveLimit, ArchiveLimits, ArchiveRules, ArchiveStage, ChecksumKind, NameFault, PackError, TarGzWriter,
-    TarStyle, UnsupportedMember, read_tar_gz,
+    ArchiveLimit, ArchiveLimits, ArchiveRules, ArchiveSection, ChecksumKind, NameFault, PackError,
+    TarGzWriter, TarStyle, UnsupportedMember, read_tar_gz,
 };
 use std::fs;
 use std::path::PathBuf;
@@ -46,7 +46,8 @@ fn read(bytes: &[u8]) -> Result<Members, PackError> {
 
 fn refusal(id: &str) -> Option<PackError> {
     let unsafe_name = |name: &str, fault| PackError::UnsafeName { name: name.to_owned(), fault };
-    let forbidden = |member: &str, entry| PackError::Forbidden { member: member.to_owned(), entry };
+    let forbidden =
+        |member: &str, member_type| PackError::Forbidden { member: member.to_owned(), member_type };
     let limit =
         |limit, max, member: Option<&str>| PackError::Limit { limit, max, member: member.map(str::to_owned) };
     Some(match id.split('_').next().unwrap_or_default() {
@@ -65,11 +66,11 @@ fn refusal(id: &str) -> Option<PackError> {
             other: "files/trace.jsonl".to_owned(),
         },
         "t52" => unsafe_name("files/a\n\u{1b}[31mb.txt", NameFault::Control),
-        "t54" => PackError::TrailingData { stage: ArchiveStage::Gzip },
-        "t55" => PackError::TrailingData { stage: ArchiveStage::TarEnd },
-        "t58" => PackError::Truncated { stage: ArchiveStage::Gzip, member: None },
-        "t59" => PackError::Checksum { checked: ChecksumKind::GzipCrc, member: None },
-        "t61" => PackError::Truncated { stage: ArchiveStage::GzipHeader, member: None },
+        "t54" => PackError::TrailingData { section: ArchiveSection::Gzip },
+        "t55" => PackError::TrailingData { section: ArchiveSection::TarEnd },
+        "t58" => PackError::Truncated { section: ArchiveSection::Gzip, member: None },
+        "t59" => PackError::Checksum { checksum: ChecksumKind::GzipCrc, member: None },
+        "t61" => PackError::Truncated { section: ArchiveSection::GzipHeader, member: None },
         "t69" => limit(ArchiveLimit::MemberBytes, 10 << 20, Some("manifest.json")),
         "t70" => limit(ArchiveLimit::MemberBytes, 500 << 20, Some("files/big.bin")),
         "t71" => limit(ArchiveLimit::Members, 100_000, None),

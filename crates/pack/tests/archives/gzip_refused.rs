@@ -1,7 +1,7 @@
 //! gzip streams that are broken, doubled or followed by something.
 
 use crate::handmade::{file, gzip, malformed, members_of_tar_gz, noise, tar};
-use reenact_pack::{ArchiveRules, ArchiveStage, ChecksumKind, Malformation, PackError, read_tar_gz};
+use reenact_pack::{ArchiveRules, ArchiveSection, ChecksumKind, Malformation, PackError, read_tar_gz};
 use std::io::{self, Read};
 
 fn refused(bytes: &[u8]) -> PackError {
@@ -14,7 +14,7 @@ fn sample() -> Vec<u8> {
 
 #[test]
 fn bytes_after_the_stream() {
-    let trailing = PackError::TrailingData { stage: ArchiveStage::Gzip };
+    let trailing = PackError::TrailingData { section: ArchiveSection::Gzip };
     for tail in [&b"x"[..], b"\0", &[0; 512], b"\x1f\x8b", &gzip(b""), &sample()] {
         assert_eq!(refused(&[&sample(), tail].concat()), trailing);
     }
@@ -25,7 +25,7 @@ fn garbage_after_several_members() {
     let rules = ArchiveRules { many_gzip_members: true, ..ArchiveRules::portable() };
     let read = |tail: &[u8]| members_of_tar_gz(&[&sample(), tail].concat(), &rules).unwrap_err();
     assert_eq!(read(b"0123456789"), malformed(Malformation::GzipHeader, ""));
-    assert_eq!(read(b"\0"), PackError::Truncated { stage: ArchiveStage::GzipHeader, member: None });
+    assert_eq!(read(b"\0"), PackError::Truncated { section: ArchiveSection::GzipHeader, member: None });
 }
 
 #[test]
@@ -33,15 +33,15 @@ fn wrong_sums() {
     let mut bytes = sample();
     let crc = bytes.len() - 8;
     bytes[crc] ^= 1;
-    assert_eq!(refused(&bytes), PackError::Checksum { checked: ChecksumKind::GzipCrc, member: None });
+    assert_eq!(refused(&bytes), PackError::Checksum { checksum: ChecksumKind::GzipCrc, member: None });
     let mut bytes = sample();
     let length = bytes.len() - 1;
     bytes[length] ^= 1;
-    assert_eq!(refused(&bytes), PackError::Checksum { checked: ChecksumKind::GzipLength, member: None });
+    assert_eq!(refused(&bytes), PackError::Checksum { checksum: ChecksumKind::GzipLength, member: None });
     let mut bytes = sample();
     bytes[3] = 2;
     bytes.splice(10..10, [0, 0]);
-    assert_eq!(refused(&bytes), PackError::Checksum { checked: ChecksumKind::GzipHeader, member: None });
+    assert_eq!(refused(&bytes), PackError::Checksum { checksum: ChecksumKind::GzipHeader, member: None });
 }
 
 #[test]
@@ -51,11 +51,11 @@ fn headers_that_are_none() {
         bytes[at] = value;
         assert_eq!(refused(&bytes), malformed(Malformation::GzipHeader, ""), "byte {at}");
     }
-    assert_eq!(refused(b""), PackError::Truncated { stage: ArchiveStage::GzipHeader, member: None });
+    assert_eq!(refused(b""), PackError::Truncated { section: ArchiveSection::GzipHeader, member: None });
     let endless_name = [&[0x1f, 0x8b, 8, 8, 0, 0, 0, 0, 0, 255][..], &[b'n'; 100_000]].concat();
     assert_eq!(
         refused(&endless_name),
-        PackError::Truncated { stage: ArchiveStage::GzipHeader, member: None }
+        PackError::Truncated { section: ArchiveSection::GzipHeader, member: None }
     );
 }
 
@@ -69,13 +69,16 @@ fn data_that_is_no_deflate() {
 fn a_stream_that_is_no_tar() {
     assert!(matches!(
         refused(&gzip(&[b'x'; 2000])),
-        PackError::Checksum { checked: ChecksumKind::TarHeader, .. }
+        PackError::Checksum { checksum: ChecksumKind::TarHeader, .. }
     ));
     assert_eq!(
         refused(&gzip(b"short")),
-        PackError::Truncated { stage: ArchiveStage::TarHeader, member: None }
+        PackError::Truncated { section: ArchiveSection::TarHeader, member: None }
     );
-    assert_eq!(refused(&gzip(b"")), PackError::Truncated { stage: ArchiveStage::TarHeader, member: None });
+    assert_eq!(
+        refused(&gzip(b"")),
+        PackError::Truncated { section: ArchiveSection::TarHeader, member: None }
+    );
 }
 
 #[test]
@@ -101,7 +104,7 @@ fn a_fault_cannot_be_overlooked() {
         while member.read(&mut [0; 4096]).is_ok_and(|got| got > 0) {}
         Ok::<(), PackError>(())
     });
-    let fault = PackError::Checksum { checked: ChecksumKind::GzipCrc, member: Some("a".to_owned()) };
+    let fault = PackError::Checksum { checksum: ChecksumKind::GzipCrc, member: Some("a".to_owned()) };
     assert_eq!((result, visits), (Err(fault), 1));
 }
 

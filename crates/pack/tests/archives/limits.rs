@@ -5,7 +5,8 @@ use crate::handmade::{
     tar, with_content,
 };
 use reenact_pack::{
-    ArchiveLimit, ArchiveLimits, ArchiveRules, ArchiveStage, ExpansionLimit, PackError, read_tar, read_tar_gz,
+    ArchiveLimit, ArchiveLimits, ArchiveRules, ArchiveSection, ExpansionLimit, PackError, read_tar,
+    read_tar_gz,
 };
 use std::io::{self, Read};
 
@@ -141,8 +142,9 @@ fn a_declared_size_is_not_allocated_for() {
         (limits.member_bytes, limits.total_bytes) = (u64::MAX, u64::MAX);
         limits.extension_bytes = u64::MAX;
     });
-    let content = PackError::Truncated { stage: ArchiveStage::Content, member: Some("a".to_owned()) };
-    let extension = PackError::Truncated { stage: ArchiveStage::TarExtension, member: Some("x".to_owned()) };
+    let content = PackError::Truncated { section: ArchiveSection::Content, member: Some("a".to_owned()) };
+    let extension =
+        PackError::Truncated { section: ArchiveSection::TarExtension, member: Some("x".to_owned()) };
     let bytes = with_content(header(b'0', b"a", (1 << 33) - 1), b"little");
     assert_eq!(members_of_tar(&bytes, &unlimited), Err(content.clone()));
     let bytes = with_content(header(b'x', b"x", (1 << 33) - 1), b"little");

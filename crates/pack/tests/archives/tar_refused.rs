@@ -2,7 +2,7 @@
 
 use crate::handmade::{entry, file, header, malformed, members_of_tar, patched, pax, tar, with_content};
 use reenact_pack::{
-    ArchiveRules, ArchiveStage, ChecksumKind, Malformation, NameFault, PackError, PaxFault, RepeatedField,
+    ArchiveRules, ArchiveSection, ChecksumKind, Malformation, NameFault, PackError, PaxFault, RepeatedField,
     UnsupportedMember,
 };
 
@@ -14,8 +14,8 @@ fn plain(bytes: &[u8]) -> PackError {
     members_of_tar(bytes, &ArchiveRules::plain()).unwrap_err()
 }
 
-fn forbidden(member: &str, entry: UnsupportedMember) -> PackError {
-    PackError::Forbidden { member: member.to_owned(), entry }
+fn forbidden(member: &str, member_type: UnsupportedMember) -> PackError {
+    PackError::Forbidden { member: member.to_owned(), member_type }
 }
 
 fn unsafe_name(name: &str, fault: NameFault) -> PackError {
@@ -199,13 +199,13 @@ fn wrong_checksums() {
         let mut broken = bytes.clone();
         broken[at] ^= 1;
         assert!(
-            matches!(portable(&broken), PackError::Checksum { checked: ChecksumKind::TarHeader, .. }),
+            matches!(portable(&broken), PackError::Checksum { checksum: ChecksumKind::TarHeader, .. }),
             "byte {at}"
         );
     }
     let mut broken = bytes;
     broken[148..156].copy_from_slice(b"garbage!");
-    let checksum = PackError::Checksum { checked: ChecksumKind::TarHeader, member: Some("a".to_owned()) };
+    let checksum = PackError::Checksum { checksum: ChecksumKind::TarHeader, member: Some("a".to_owned()) };
     assert_eq!(portable(&broken), checksum);
 }
 
@@ -214,7 +214,7 @@ fn bytes_that_no_member_owns() {
     let mut padding = tar(&[file("a", b"x")]);
     padding[1023] = 1;
     assert_eq!(portable(&padding), malformed(Malformation::Padding, "a"));
-    let trailing = PackError::TrailingData { stage: ArchiveStage::TarEnd };
+    let trailing = PackError::TrailingData { section: ArchiveSection::TarEnd };
     for at in [0, 511, 512, 5000] {
         let mut bytes = tar(&[file("a", b"x")]);
         let length = bytes.len();
@@ -237,11 +237,11 @@ fn cut_anywhere() {
             || error == malformed(Malformation::DanglingExtension, "");
         assert!(cut, "{length}: {error:?}");
     }
-    let content = PackError::Truncated { stage: ArchiveStage::Content, member: Some("a".to_owned()) };
+    let content = PackError::Truncated { section: ArchiveSection::Content, member: Some("a".to_owned()) };
     assert_eq!(portable(&bytes[..600]), content);
     assert_eq!(portable(&bytes[..1216]), content);
-    assert_eq!(portable(&[]), PackError::Truncated { stage: ArchiveStage::TarHeader, member: None });
-    let end = PackError::Truncated { stage: ArchiveStage::TarEnd, member: None };
+    assert_eq!(portable(&[]), PackError::Truncated { section: ArchiveSection::TarHeader, member: None });
+    let end = PackError::Truncated { section: ArchiveSection::TarEnd, member: None };
     let whole = tar(&[file("a", b"x")]);
     for length in [1024, 1025, 1536, 2047] {
         assert_eq!(portable(&whole[..length]), end);
@@ -252,7 +252,7 @@ fn cut_anywhere() {
 #[test]
 fn a_member_longer_than_the_archive() {
     let bytes = with_content(header(b'0', b"a", 1 << 20), b"short");
-    let content = PackError::Truncated { stage: ArchiveStage::Content, member: Some("a".to_owned()) };
+    let content = PackError::Truncated { section: ArchiveSection::Content, member: Some("a".to_owned()) };
     assert_eq!(portable(&bytes), content);
     assert_eq!(plain(&bytes), content);
 }

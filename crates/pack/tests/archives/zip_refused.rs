@@ -2,7 +2,7 @@
 
 use crate::handmade::{ZipBuilder, ZipEntry, ZipHeaderFields, malformed, members_of_zip, noise};
 use reenact_pack::{
-    ArchiveRules, ArchiveStage, ChecksumKind, Malformation, NameFault, PackError, RepeatedField,
+    ArchiveRules, ArchiveSection, ChecksumKind, Malformation, NameFault, PackError, RepeatedField,
     UnsupportedMember, read_zip,
 };
 use std::io::Cursor;
@@ -65,9 +65,9 @@ fn content_that_is_not_as_declared() {
     });
     assert_eq!(
         one(shorter),
-        PackError::Truncated { stage: ArchiveStage::Content, member: Some("a".to_owned()) }
+        PackError::Truncated { section: ArchiveSection::Content, member: Some("a".to_owned()) }
     );
-    let checksum = PackError::Checksum { checked: ChecksumKind::Zip, member: Some("a".to_owned()) };
+    let checksum = PackError::Checksum { checksum: ChecksumKind::Zip, member: Some("a".to_owned()) };
     assert_eq!(one(deflated().change_both(|half| half.crc ^= 1)), checksum);
     assert_eq!(one(stored().change_both(|half| half.crc ^= 1)), checksum);
     assert_eq!(one(ZipEntry::stored("a", b"").change_both(|half| half.crc ^= 1)), checksum);
@@ -81,7 +81,7 @@ fn content_that_nobody_read_is_checked_too() {
     for entry in [stored(), deflated(), ZipEntry::stored("a", b"")] {
         let bytes = ZipBuilder::of(&[entry.change_both(|half| half.crc ^= 1)]).bytes();
         let result = read_zip(Cursor::new(bytes), &ArchiveRules::portable(), |_| Ok::<(), PackError>(()));
-        let checksum = PackError::Checksum { checked: ChecksumKind::Zip, member: Some("a".to_owned()) };
+        let checksum = PackError::Checksum { checksum: ChecksumKind::Zip, member: Some("a".to_owned()) };
         assert_eq!(result, Err(checksum));
     }
 }
@@ -116,7 +116,7 @@ fn features_that_are_not_ours() {
 #[test]
 fn entries_that_are_no_files() {
     let typed = |mode: u32| one(stored().change(|entry| entry.attributes = mode << 16));
-    let forbidden = |entry| PackError::Forbidden { member: "a".to_owned(), entry };
+    let forbidden = |member_type| PackError::Forbidden { member: "a".to_owned(), member_type };
     assert_eq!(typed(0o120_777), forbidden(UnsupportedMember::SymbolicLink));
     assert_eq!(typed(0o020_644), forbidden(UnsupportedMember::Device));
     assert_eq!(typed(0o060_644), forbidden(UnsupportedMember::Device));
@@ -129,7 +129,7 @@ fn entries_that_are_no_files() {
     let folder = ZipEntry::stored("d/", b"x").change(|entry| entry.attributes = 0);
     assert_eq!(one(folder), malformed(Malformation::FolderContent, "d/"));
     let folder = ZipBuilder::of(&[ZipEntry::stored("d/", b"").change(|entry| entry.attributes = 0)]).bytes();
-    let error = PackError::Forbidden { member: "d/".to_owned(), entry: UnsupportedMember::Folder };
+    let error = PackError::Forbidden { member: "d/".to_owned(), member_type: UnsupportedMember::Folder };
     assert_eq!(members_of_zip(&folder, &ArchiveRules::plain()), Err(error));
 }
 
@@ -227,9 +227,9 @@ fn comment_tricks() {
     assert_eq!(refused(&zip.bytes()), malformed(Malformation::ZipGap, ""));
     zip.comment = b"remark".to_vec();
     let bytes = zip.bytes();
-    let trailing = PackError::TrailingData { stage: ArchiveStage::ZipEnd };
+    let trailing = PackError::TrailingData { section: ArchiveSection::ZipEnd };
     assert_eq!(refused(&[&bytes[..], b"x"].concat()), trailing);
-    let cut = PackError::Truncated { stage: ArchiveStage::ZipEnd, member: None };
+    let cut = PackError::Truncated { section: ArchiveSection::ZipEnd, member: None };
     assert_eq!(refused(&bytes[..bytes.len() - 1]), cut);
     assert_eq!(refused(&bytes[..bytes.len() - 10]), cut);
 }

@@ -5,7 +5,7 @@ mod json;
 
 use reenact_formats::rer::EventType;
 use reenact_formats::rer::payload::{
-    ArtifactWritten, OutputFinal, PlanStarted, PromptRendered, Source, StepCompleted, VerificationRan,
+    ArtifactWritten, EventSource, OutputFinal, PlanStarted, PromptRendered, StepCompleted, VerificationRan,
 };
 use reenact_json::Digest;
 
@@ -76,7 +76,7 @@ impl EventWriter {
     /// Records an event that the agent reports, with the source `reported`.
     pub fn record_report(&self, report: &AgentReport<'_>) -> Result<(), RecordError> {
         let masks = self.masks();
-        let source = Source::Reported;
+        let source = EventSource::Reported;
         match *report {
             AgentReport::PromptRendered { template, variables, prompt } => {
                 let (template, prompt) = (template.map(|text| masks.text(text)), masks.text(prompt));

@@ -7,7 +7,7 @@ use std::path::Path;
 use reenact_keys::ownership;
 
 /// Longest question or answer, in bytes.
-pub const LARGEST: usize = reenact_formats::rer::approval::MAX_TOKEN_BYTES;
+pub const MAX_APPROVAL_FILE_BYTES: usize = reenact_formats::rer::approval::MAX_TOKEN_BYTES;
 
 /// Reason why a file was not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -25,8 +25,8 @@ pub enum ApprovalFileFault {
     /// The file belongs to another user.
     #[error("belongs to another user")]
     Foreign,
-    /// The file is longer than [`LARGEST`].
-    #[error("is longer than {LARGEST} bytes")]
+    /// The file is longer than [`MAX_APPROVAL_FILE_BYTES`].
+    #[error("is longer than {MAX_APPROVAL_FILE_BYTES} bytes")]
     TooLong,
     /// The operating system returned an error of this kind.
     #[error("cannot be read ({0})")]
@@ -44,10 +44,10 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, ApprovalFileFault> {
         return Err(ApprovalFileFault::Foreign);
     }
     let mut bytes = Vec::new();
-    file.take(LARGEST as u64 + 1)
+    file.take(MAX_APPROVAL_FILE_BYTES as u64 + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| ApprovalFileFault::Io(error.kind()))?;
-    if bytes.len() > LARGEST { Err(ApprovalFileFault::TooLong) } else { Ok(bytes) }
+    if bytes.len() > MAX_APPROVAL_FILE_BYTES { Err(ApprovalFileFault::TooLong) } else { Ok(bytes) }
 }
 
 #[cfg(unix)]

@@ -25,7 +25,7 @@ mod queue;
 use core::fmt;
 use core::str::FromStr;
 
-pub use file::{ApprovalFileFault, LARGEST};
+pub use file::{ApprovalFileFault, MAX_APPROVAL_FILE_BYTES};
 pub use open_question::{AnswerPoll, MAX_REFUSED_ANSWERS, OpenQuestion, Rejection};
 pub use pending::{
     AnswerError, BrokenQuestion, BrokenQuestionFault, PendingQuestion, PendingQuestions, answer_question,

@@ -139,7 +139,7 @@ impl OpenQuestion {
             Ok(token) => token,
             Err(why) => return self.set_aside(Some(&taken), why.into()),
         };
-        match self.judge_token(&token) {
+        match self.check_token(&token) {
             Ok(ApprovalVerdict::Granted { signer_type }) => {
                 self.accept(&taken, "granted");
                 AnswerPoll::Granted { token, signer_type }
@@ -153,7 +153,7 @@ impl OpenQuestion {
     }
 
     /// Verifies a token against the question and the known approvers.
-    fn judge_token(&self, token: &[u8]) -> Result<ApprovalVerdict, TokenRefusal> {
+    fn check_token(&self, token: &[u8]) -> Result<ApprovalVerdict, TokenRefusal> {
         let QuestionFile { run_id, approval_id, action, name, input_hash, signer_types, .. } = &self.file;
         let (run_id, approval_id) = (run_id.to_string(), approval_id.to_string());
         let expected = ApprovalQuestion {

@@ -78,12 +78,12 @@ const MAX_FILES: usize = 10_000;
 
 /// Lists the questions that wait in a folder of runs at `now`, the time since 1970. Questions that have timed out or
 /// have an answer are left out.
-pub fn pending_questions(folder: &RunStore, now: Duration) -> Result<PendingQuestions, RunStoreError> {
+pub fn pending_questions(store: &RunStore, now: Duration) -> Result<PendingQuestions, RunStoreError> {
     let (now, mut queue) = (nanoseconds(now), PendingQuestions::default());
     let mut left = MAX_FILES;
     // Newest runs first, in case there are more than [`MAX_FILES`].
-    for run_id in folder.run_ids()?.into_iter().rev() {
-        let approvals_folder = folder.run_path(run_id).join(FOLDER);
+    for run_id in store.run_ids()?.into_iter().rev() {
+        let approvals_folder = store.run_path(run_id).join(FOLDER);
         match run_store::check_folder(&approvals_folder) {
             Ok(false) => {}
             Ok(true) => collect_questions(&approvals_folder, run_id, now, &mut left, &mut queue),

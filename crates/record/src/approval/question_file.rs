@@ -8,7 +8,7 @@ use reenact_json::canonical::{self, ObjectPart};
 use reenact_json::{Digest, Limits, Shown, Value, ValueKind};
 
 use super::ApprovalId;
-use super::file::LARGEST;
+use super::file::MAX_APPROVAL_FILE_BYTES;
 use crate::run_id::RunId;
 
 /// Version of the file format, in the member `request_version`.
@@ -25,10 +25,10 @@ pub struct QuestionFile {
     pub action: Action,
     /// Name of the model or tool.
     pub name: String,
-    /// Masked input of the action: all of it if `is_whole`, else its beginning.
+    /// Masked input of the action: all of it if `is_input_whole`, else its beginning.
     pub input: String,
     /// True if `input` is the whole input.
-    pub is_whole: bool,
+    pub is_input_whole: bool,
     /// Length of the whole input, in bytes.
     pub input_size: u64,
     /// Hash of the whole input. The answer is bound to it.
@@ -112,7 +112,7 @@ impl QuestionFile {
             string(&self.input),
             string(&self.input_hash.to_string()),
             plain(self.input_size.to_string()),
-            plain(self.is_whole.to_string()),
+            plain(self.is_input_whole.to_string()),
             model,
             string(VERSION),
             string(&self.rule),
@@ -136,7 +136,7 @@ impl QuestionFile {
 
     /// Parses the text of a file. If the input is shown as a whole, its hash must match.
     pub(super) fn read(text: &[u8]) -> Result<Self, QuestionFileFault> {
-        let value = Value::parse(text, &Limits { max_depth: 8, max_bytes: LARGEST })
+        let value = Value::parse(text, &Limits { max_depth: 8, max_bytes: MAX_APPROVAL_FILE_BYTES })
             .ok()
             .filter(|value| value.kind() == ValueKind::Object && value.is_canonical() && value.text() == text)
             .ok_or(QuestionFileFault::NotCanonical)?;
@@ -169,7 +169,7 @@ impl QuestionFile {
                 (!text.is_empty()).then(|| text.to_owned())
             })?,
             input: file.text("input", "a text", |text| Some(text.to_owned()))?,
-            is_whole: file.value("input_whole", "true or false", |value| value.boolean())?,
+            is_input_whole: file.value("input_whole", "true or false", |value| value.boolean())?,
             input_size: file.value("input_size", "a whole number", |value| value.unsigned_integer())?,
             input_hash: file.text("input_hash", "64 lower-case hexadecimal digits", Digest::from_hex)?,
             rule: file.text("rule", "a text", |text| Some(text.to_owned()))?,
@@ -177,7 +177,7 @@ impl QuestionFile {
             asked_at: file.text("asked_at", a_moment, moment)?,
             expires_at: file.text("expires_at", a_moment, moment)?,
         };
-        if request.is_whole && input_hash(request.input.as_bytes()) != request.input_hash {
+        if request.is_input_whole && input_hash(request.input.as_bytes()) != request.input_hash {
             return Err(QuestionFileFault::InputHash);
         }
         Ok(request)

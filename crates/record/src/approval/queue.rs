@@ -11,7 +11,7 @@ use reenact_formats::rer::envelope::permission::SignerType;
 use reenact_formats::rer::envelope::policy::Action;
 use reenact_json::{Digest, Shown};
 
-use super::file::LARGEST;
+use super::file::MAX_APPROVAL_FILE_BYTES;
 use super::open_question::OpenQuestion;
 use super::question_file::QuestionFile;
 use super::{ApprovalId, FOLDER};
@@ -31,7 +31,7 @@ pub struct Question<'a> {
     /// Masked input of the action: all of it, or its beginning. A person reads it, and it is written to the disk.
     pub input: &'a str,
     /// True if `input` is the whole input.
-    pub is_whole: bool,
+    pub is_input_whole: bool,
     /// Length of the whole input, in bytes.
     pub input_size: u64,
     /// [`input_hash`] of the whole input, masked as it is recorded, so that a reader of the record can compute the hash
@@ -47,7 +47,7 @@ impl<'a> Question<'a> {
     /// Returns a question about an input that is at hand as a whole, masked. Any approver may answer it.
     pub fn new(action: Action, name: &'a str, input: &'a str, rule: &'a str) -> Self {
         let (input_size, input_hash) = (input.len() as u64, input_hash(input.as_bytes()));
-        Self { action, name, input, is_whole: true, input_size, input_hash, rule, signer_types: None }
+        Self { action, name, input, is_input_whole: true, input_size, input_hash, rule, signer_types: None }
     }
 }
 
@@ -58,7 +58,7 @@ pub enum AskError {
     /// There is no approver who could answer.
     #[error(
         "nobody can approve this: there is no approver's key{}; make one with: reenact keys generate NAME --approver",
-        of_types(.signer_types.as_deref())
+        signer_types_suffix(.signer_types.as_deref())
     )]
     NoApprover {
         /// Types of signers who may approve; `None` for any approver.
@@ -103,7 +103,7 @@ impl AskError {
     }
 }
 
-fn of_types(types: Option<&[SignerType]>) -> String {
+fn signer_types_suffix(types: Option<&[SignerType]>) -> String {
     match types {
         None | Some([]) => String::new(),
         Some(types) => {
@@ -116,7 +116,7 @@ fn of_types(types: Option<&[SignerType]>) -> String {
 /// Longest name of a tool and longest rule, in bytes.
 const MAX_NAME_BYTES: usize = 4 * 1024;
 
-/// Longest input that is shown, in bytes of JSON. With all other members a question stays shorter than [`LARGEST`].
+/// Longest input that is shown, in bytes of JSON. With all other members a question stays shorter than [`MAX_APPROVAL_FILE_BYTES`].
 const MAX_SHOWN_BYTES: usize = 32 * 1024;
 
 /// Approval queue of one run: the folder in which its questions wait for signed answers. Clones share the folder, and many
@@ -183,7 +183,7 @@ impl ApprovalQueue {
                 return Err(AskError::TooLong { what, bytes: text.len() });
             }
         }
-        if question.is_whole && input_hash(question.input.as_bytes()) != question.input_hash {
+        if question.is_input_whole && input_hash(question.input.as_bytes()) != question.input_hash {
             return Err(AskError::InputHash);
         }
         let approval_id = ApprovalId::new(&QuestionClock(now), &SystemRandomness)?;
@@ -195,7 +195,7 @@ impl ApprovalQueue {
             action: question.action,
             name: question.name.to_owned(),
             input: input.to_owned(),
-            is_whole: question.is_whole && input.len() == question.input.len(),
+            is_input_whole: question.is_input_whole && input.len() == question.input.len(),
             input_size: question.input_size,
             input_hash: question.input_hash,
             rule: question.rule.to_owned(),
@@ -204,7 +204,7 @@ impl ApprovalQueue {
             expires_at: timestamp(deadline),
         };
         let text = request.to_json();
-        if text.len() > LARGEST {
+        if text.len() > MAX_APPROVAL_FILE_BYTES {
             return Err(AskError::TooLong { what: "the question", bytes: text.len() });
         }
         self.create_folder()?;

@@ -17,10 +17,10 @@ pub(super) struct HashingOverflow {
 }
 
 impl Overflow for HashingOverflow {
-    fn drain(&mut self, held: &mut Vec<u8>) {
-        self.payload_hash.put(held);
-        self.bytes += held.len() as u64;
-        held.clear();
+    fn drain(&mut self, buffer: &mut Vec<u8>) {
+        self.payload_hash.put(buffer);
+        self.bytes += buffer.len() as u64;
+        buffer.clear();
     }
 
     fn fail(&mut self, error: io::Error) {
@@ -50,10 +50,10 @@ impl WritingOverflow<'_> {
 }
 
 impl Overflow for WritingOverflow<'_> {
-    fn drain(&mut self, held: &mut Vec<u8>) {
-        self.payload_hash.put(held);
-        self.put(held);
-        held.clear();
+    fn drain(&mut self, buffer: &mut Vec<u8>) {
+        self.payload_hash.put(buffer);
+        self.put(buffer);
+        buffer.clear();
     }
 
     fn fail(&mut self, error: io::Error) {

@@ -35,7 +35,7 @@ pub enum Observation<'a> {
     /// A request that is about to be sent. Begins an exchange.
     Request(Box<InboundRequest<'a>>),
     /// Status and headers of an answer.
-    Head {
+    AnswerHead {
         /// Status code, such as 200.
         status: u16,
         /// Protocol version, such as `1.1`.
@@ -112,7 +112,7 @@ pub enum Observation<'a> {
 
 impl Observation<'_> {
     /// Returns true if the log must keep this until its exchange or note is journaled.
-    pub(crate) fn must_be_kept(&self) -> bool {
+    pub(crate) fn is_required(&self) -> bool {
         self.stands_alone() || matches!(self, Self::Request(_))
     }
 
@@ -161,9 +161,11 @@ impl Observation<'_> {
                 Observation::KnownSecret { rule: owned_text(rule), value: owned_bytes(value) }
             }
             Self::Request(request) => Observation::Request(Box::new(request.into_owned())),
-            Self::Head { status, version, headers } => {
-                Observation::Head { status, version: owned_text(version), headers: headers.into_owned() }
-            }
+            Self::AnswerHead { status, version, headers } => Observation::AnswerHead {
+                status,
+                version: owned_text(version),
+                headers: headers.into_owned(),
+            },
             Self::Piece { at, bytes } => Observation::Piece { at, bytes: bytes.into_owned() },
             Self::Trailers { headers } => Observation::Trailers { headers: headers.into_owned() },
             Self::Withheld { delivered, instead } => {

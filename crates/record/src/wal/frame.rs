@@ -54,7 +54,7 @@ pub(super) fn write<'e>(
             out.extend_from_slice(headers.as_bytes());
             body
         }
-        Observation::Head { status, version, headers } => {
+        Observation::AnswerHead { status, version, headers } => {
             out.push(2);
             out.extend_from_slice(&status.to_le_bytes());
             put_bytes(out, version.as_bytes())?;
@@ -157,7 +157,7 @@ pub(super) fn read(body: &[u8], sum: u32) -> Option<(u64, Observation<'_>)> {
         }
         2 => {
             let status = from.array().map(u16::from_le_bytes)?;
-            Observation::Head { status, version: from.text()?, headers: from.headers()? }
+            Observation::AnswerHead { status, version: from.text()?, headers: from.headers()? }
         }
         3 => Observation::Piece { at: from.time()?, bytes: from.0.into() },
         4 => Observation::Trailers { headers: from.headers()? },

@@ -13,10 +13,10 @@ pub enum ConvertError {
     #[error("it cannot be read: {0}")]
     Unreadable(String),
     /// A value of the source has no canonical form in its own format.
-    #[error("{place}: {fault}")]
+    #[error("{location}: {fault}")]
     Text {
         /// Item of the source, such as `step 3` or `the document`.
-        place: String,
+        location: String,
         /// Fault of the value.
         fault: TextRuleError,
     },

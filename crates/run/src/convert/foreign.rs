@@ -28,7 +28,7 @@ use crate::open::open_with;
 use crate::run::Run;
 
 /// Reason of members that no target holds.
-const NO_PLACE: &str = "the format has no place for it";
+const NO_EQUIVALENT: &str = "the format has no place for it";
 
 /// Returns a run with the content of a record, as far as `target` can hold it; the rest is added to the losses.
 ///
@@ -93,16 +93,16 @@ pub(super) fn relocated(losses: &Losses, origin: FormatId) -> Losses {
             moved.add_without_path(loss.count_without_path(), loss.reason);
             continue;
         }
-        for place in loss.source_paths() {
-            let place = match (place, items) {
+        for path in loss.source_paths() {
+            let path = match (path, items) {
                 (SourcePath::Item("$.events[", at, _), Some((list, events))) => {
                     SourcePath::Item(list, at / events, "]".into())
                 }
                 // A view is not signed, so no signature is lost.
                 (SourcePath::At(path), _) if NOT_IN_VIEWS.contains(&path.as_str()) => continue,
-                (place, _) => place,
+                (path, _) => path,
             };
-            moved.add(place, loss.reason);
+            moved.add(path, loss.reason);
         }
     }
     moved
@@ -119,11 +119,13 @@ fn string_member<'a>(object: Value<'a>, name: &str) -> Option<Cow<'a, str>> {
 }
 
 /// Adds the members of an object that a view does not keep to the losses.
-fn note_other_members(object: Value<'_>, kept: &[&str], at: &SourcePath, losses: &mut Losses) {
-    for (name, _) in object.members().filter(|(name, _)| !kept.iter().any(|kept| name.is_string(kept))) {
+fn note_other_members(object: Value<'_>, exported: &[&str], at: &SourcePath, losses: &mut Losses) {
+    for (name, _) in
+        object.members().filter(|(name, _)| !exported.iter().any(|exported| name.is_string(exported)))
+    {
         losses.add(
             at.child(&format!(".{}", reenact_json::Shown::new(&name.string().unwrap_or_default()))),
-            NO_PLACE,
+            NO_EQUIVALENT,
         );
     }
 }
@@ -372,15 +374,15 @@ fn timeline_as_artifact(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, Con
 fn note_tool_entry_losses(
     entry: Value<'_>,
     data: Option<Value<'_>>,
-    kept: &str,
+    exported: &str,
     at: &SourcePath,
     losses: &mut Losses,
 ) {
     note_other_members(entry, &["t", "type", "tool", "data"], at, losses);
     match data {
         // Data without that part is kept as a whole.
-        Some(data) if data.member(kept).is_some() => {
-            note_other_members(data, &[kept], &at.child(".data"), losses)
+        Some(data) if data.member(exported).is_some() => {
+            note_other_members(data, &[exported], &at.child(".data"), losses)
         }
         Some(_) => {}
         None if entry.member("data").is_some() => losses.add(at.child(".data"), "it is no JSON object"),
@@ -438,9 +440,9 @@ fn typed_line(line: Value<'_>, at: &SourcePath, losses: &mut Losses) -> Vec<u8> 
             })
             .close();
     };
-    let mut kept = vec!["type", "ts"];
+    let mut exported = vec!["type", "ts"];
     for (name, from) in names {
-        kept.push(from);
+        exported.push(from);
         if let Some(value) = line.member(from) {
             object = object.raw(name, value.text());
         }
@@ -449,7 +451,7 @@ fn typed_line(line: Value<'_>, at: &SourcePath, losses: &mut Losses) -> Vec<u8> 
         "ToolResult" => {
             let is_error = line.member("ok").and_then(|ok| ok.boolean()) == Some(false);
             object = object.raw("exit_code", if is_error { b"1" } else { b"null" });
-            kept.extend(["ok", "tool"]);
+            exported.extend(["ok", "tool"]);
         }
         "Verification" => {
             let list = |name: &str| match line.member(name) {
@@ -457,10 +459,10 @@ fn typed_line(line: Value<'_>, at: &SourcePath, losses: &mut Losses) -> Vec<u8> 
                 None => b"[]".to_vec(),
             };
             object = object.raw("commands", &list("command")).raw("exit_codes", &list("exit_code"));
-            kept.extend(["command", "exit_code"]);
+            exported.extend(["command", "exit_code"]);
         }
         _ => {}
     }
-    note_other_members(line, &kept, at, losses);
+    note_other_members(line, &exported, at, losses);
     object.close()
 }

@@ -105,8 +105,8 @@ impl Losses {
     }
 
     /// Adds the loss of the part at a path. Beyond 10,000 patterns, losses of new patterns are only counted.
-    pub fn add(&mut self, place: SourcePath, reason: &'static str) {
-        let (before, index, after) = match place {
+    pub fn add(&mut self, path: SourcePath, reason: &'static str) {
+        let (before, index, after) = match path {
             SourcePath::At(path) => (path, None, None),
             SourcePath::Item(before, index, after) => (before.to_owned(), Some(index), Some(after)),
         };

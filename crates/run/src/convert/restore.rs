@@ -133,9 +133,9 @@ impl RecordRestorer {
             ItemLayout::Files => decoded_body(document).ok_or(MISSING_DOCUMENT)?,
             _ => {
                 let mut text = Vec::new();
-                let place = || "the document".to_owned();
+                let location = || "the document".to_owned();
                 rule.decode(document, &mut text)
-                    .map_err(|fault| ConvertError::Text { place: place(), fault })?;
+                    .map_err(|fault| ConvertError::Text { location: location(), fault })?;
                 text
             }
         };
@@ -213,8 +213,8 @@ impl RecordRestorer {
 
     /// Decodes an item, and appends it to `out`.
     fn decode_to(&mut self, event: usize, item: Value<'_>, out: &mut Vec<u8>) -> Result<(), ConvertError> {
-        let place = || format!("event {event}");
-        self.rule.decode(item, out).map_err(|fault| ConvertError::Text { place: place(), fault })
+        let location = || format!("event {event}");
+        self.rule.decode(item, out).map_err(|fault| ConvertError::Text { location: location(), fault })
     }
 
     /// Puts the items into the document, adds the other files, and checks the bytes that were kept.
@@ -319,8 +319,8 @@ fn with_items(
     let parsed = Value::parse(document, &limits).map_err(|_| MISSING_DOCUMENT)?;
     let list = path.iter().try_fold(parsed, |value, name| value.member(name));
     let list = list.filter(|list| list.kind() == ValueKind::Array && list.text() == b"[]");
-    let place = list.and_then(|list| list.range_in(document)).map(|place| place.start);
-    let compact = match place {
+    let span_start = list.and_then(|list| list.range_in(document)).map(|span| span.start);
+    let compact = match span_start {
         Some(at) if !items.is_empty() => {
             let (before, after) = (document.get(..=at), document.get(at + 1..));
             let (before, after) = before.zip(after).ok_or(MISSING_DOCUMENT)?;

@@ -17,7 +17,7 @@
 use std::borrow::Cow;
 
 use reenact_formats::replay_bundle::cassette::CassetteView;
-use reenact_formats::replay_bundle::{CASSETTES, MANIFEST, ManifestView, manifest_limits};
+use reenact_formats::replay_bundle::{CASSETTES_FOLDER, MANIFEST, ManifestView, manifest_limits};
 use reenact_formats::rer::EventType;
 use reenact_formats::{FormatId, Unrecognised};
 use reenact_json::{Limits, Value, ValueKind, print};
@@ -175,7 +175,8 @@ impl ConcatenatedFiles {
                 None => ScannedEvent::unknown(),
             });
         }
-        for &(name, _, content) in self.files.iter().filter(|(_, name, _)| name.starts_with(CASSETTES)) {
+        for &(name, _, content) in self.files.iter().filter(|(_, name, _)| name.starts_with(CASSETTES_FOLDER))
+        {
             if CassetteView::read(self.content(content), limits).is_some()
                 && let Ok(cassette) = Value::parse(self.content(content), limits)
             {
@@ -444,7 +445,7 @@ impl RunReader for ReplayBundleRunReader {
         let name = event.name();
         if event.kind() == Some(EventType::RunStarted) {
             loss::SourcePath::At(MANIFEST.into())
-        } else if name.starts_with(CASSETTES) {
+        } else if name.starts_with(CASSETTES_FOLDER) {
             loss::SourcePath::At(name.into_owned())
         } else {
             // Event 0 is the manifest, so line 0 of the trace is event 1.

@@ -28,7 +28,7 @@ use reenact_wire::{Endpoint, Vendor};
 
 use super::{DocumentContext, RunReader, replay_bundle};
 use crate::body::{self, RecordedHeaders};
-use crate::convert::export::loss_notes::{NO_PLACE, ONLY_ITS_HASH, SIGNS_THE_SOURCE};
+use crate::convert::export::loss_notes::{NO_EQUIVALENT, ONLY_ITS_HASH, SIGNS_THE_SOURCE};
 use crate::convert::loss::{Losses, SourcePath};
 use crate::event::Event;
 use crate::event_index::{ByteSpan, EventIndexBuilder, Pairing, ScannedEvent};
@@ -312,9 +312,12 @@ impl RunReader for RerRunReader {
     fn note_document_losses(&self, run: &Run, target: FormatId, losses: &mut Losses) {
         if run.envelope().is_some() {
             let is_bundle = target == FormatId::ReplayBundle;
-            losses.add(SourcePath::At("$.envelope".into()), if is_bundle { ONLY_ITS_HASH } else { NO_PLACE });
+            losses.add(
+                SourcePath::At("$.envelope".into()),
+                if is_bundle { ONLY_ITS_HASH } else { NO_EQUIVALENT },
+            );
         }
-        losses.add(SourcePath::At("$.runtime".into()), NO_PLACE);
+        losses.add(SourcePath::At("$.runtime".into()), NO_EQUIVALENT);
         losses.add(SourcePath::At("$.runtime_signature".into()), SIGNS_THE_SOURCE);
     }
 

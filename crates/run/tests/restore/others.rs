@@ -91,7 +91,7 @@ fn what_no_import_writes() {
         "{\n  \"payload\": {\n    \"run\": {\n      \"steps\": [\n        1.0\n      ]\n    }\n  }\n}\n"
     );
     let mark = restored(import(document, r#"{"import":{"$text":"1.0]"}}"#));
-    assert!(matches!(&mark, Err(ConvertError::Text { place, .. }) if place == "event 1"), "{mark:?}");
+    assert!(matches!(&mark, Err(ConvertError::Text { location, .. }) if location == "event 1"), "{mark:?}");
 }
 
 /// Kept bytes are restored only if they are those of the imported record.

@@ -4,7 +4,7 @@
 //! leaks into another child that a thread of the host spawns meanwhile, and no other process can connect.
 
 use crate::command::SetupStep;
-use crate::report::{Closed, Open};
+use crate::report::{ClosedRoute, OpenRoute};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags,
@@ -45,7 +45,7 @@ pub(crate) struct SetupRequest {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TrampolineMessage {
     /// The sandbox is complete; the listener travels with this message.
-    Ready { closed: Vec<Closed>, open: Vec<Open> },
+    Ready { closed: Vec<ClosedRoute>, open: Vec<OpenRoute> },
     /// A step failed, and the trampoline exits.
     Failed { step: SetupStep, errno: Option<i32>, detail: String },
     /// The command could not be executed.
@@ -182,8 +182,8 @@ impl TrampolineMessage {
                 while let Some(list) = texts.next() {
                     let (code, name) = (texts.next()?, OsString::from_vec(texts.next()?.to_vec()));
                     match list {
-                        b"closed" => closed.push(Closed::from_code(code, name)?),
-                        b"open" => open.push(Open::from_code(code, name)?),
+                        b"closed" => closed.push(ClosedRoute::from_code(code, name)?),
+                        b"open" => open.push(OpenRoute::from_code(code, name)?),
                         _ => return None,
                     }
                 }
@@ -215,8 +215,8 @@ mod tests {
         let words = [
             TrampolineMessage::Ready { closed: vec![], open: vec![] },
             TrampolineMessage::Ready {
-                closed: vec![Closed::Network, Closed::Masked("/run".into())],
-                open: vec![Open::Files, Open::Socket(OsString::from_vec(vec![b'/', 0xff]))],
+                closed: vec![ClosedRoute::Network, ClosedRoute::Masked("/run".into())],
+                open: vec![OpenRoute::Files, OpenRoute::Socket(OsString::from_vec(vec![b'/', 0xff]))],
             },
             TrampolineMessage::Failed {
                 step: SetupStep::Masks,

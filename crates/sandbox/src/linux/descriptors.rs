@@ -1,6 +1,6 @@
 //! File descriptors: the command gets 0, 1 and 2, and no other.
 
-use crate::report::Open;
+use crate::report::OpenRoute;
 use rustix::net::AddressFamily;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
@@ -24,7 +24,7 @@ pub(super) fn close_inherited(keep: &[&dyn AsRawFd]) -> io::Result<()> {
 
 /// Returns the standard streams that are network sockets. Streams are passed on as they are, so that such a stream is a way
 /// out, and is reported.
-pub(super) fn network_streams() -> Vec<Open> {
+pub(super) fn network_streams() -> Vec<OpenRoute> {
     let is_network =
         |domain: rustix::io::Result<AddressFamily>| domain.is_ok_and(|family| family != AddressFamily::UNIX);
     let streams = [
@@ -35,6 +35,6 @@ pub(super) fn network_streams() -> Vec<Open> {
     streams
         .into_iter()
         .filter(|(_, domain)| is_network(*domain))
-        .map(|(name, _)| Open::Stream(name.into()))
+        .map(|(name, _)| OpenRoute::Stream(name.into()))
         .collect()
 }

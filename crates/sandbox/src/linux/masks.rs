@@ -6,7 +6,7 @@
 use super::host_tables::{HostTables, Mount};
 use super::trampoline::{SetupContext, SetupFailure};
 use crate::command::SetupStep;
-use crate::report::{Closed, Open};
+use crate::report::{ClosedRoute, OpenRoute};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags};
 use std::io;
@@ -31,19 +31,20 @@ const KERNEL_CONTROL_FILE_SYSTEMS: [&str; 9] =
 pub(super) fn apply(
     tables: &HostTables,
     directory: &Path,
-    closed: &mut Vec<Closed>,
-    open: &mut Vec<Open>,
+    closed: &mut Vec<ClosedRoute>,
+    open: &mut Vec<OpenRoute>,
 ) -> Result<(), SetupFailure> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     rustix::mount::mount_change("/", private).at_step(SetupStep::Masks, "make mounts private")?;
 
     let runtime = runtime_directory(directory);
     let mut masked: Vec<PathBuf> = Vec::new();
-    for place in SOCKET_DIRECTORIES.iter().map(PathBuf::from).chain(runtime.clone()) {
-        let Ok(place) = place.canonicalize() else { continue };
-        if place.is_dir() && !masked.iter().any(|above| place.starts_with(above)) {
-            mount_empty_directory(&place).at_step(SetupStep::Masks, &format!("mask {place:?}"))?;
-            masked.push(place);
+    for mount_point in SOCKET_DIRECTORIES.iter().map(PathBuf::from).chain(runtime.clone()) {
+        let Ok(mount_point) = mount_point.canonicalize() else { continue };
+        if mount_point.is_dir() && !masked.iter().any(|above| mount_point.starts_with(above)) {
+            mount_empty_directory(&mount_point)
+                .at_step(SetupStep::Masks, &format!("mask {mount_point:?}"))?;
+            masked.push(mount_point);
         }
     }
     // Programs expect their runtime directory to exist; it does, and is empty.
@@ -51,23 +52,23 @@ pub(super) fn apply(
         let _ = std::fs::create_dir_all(&runtime);
         let _ = std::fs::set_permissions(&runtime, std::fs::Permissions::from_mode(0o700));
     }
-    closed.extend(masked.iter().map(|place| Closed::Masked(place.into())));
+    closed.extend(masked.iter().map(|mount_point| ClosedRoute::Masked(mount_point.into())));
 
     for device in MASKED_DEVICES {
         match mount_null_device(Path::new(device)) {
-            Ok(()) => closed.push(Closed::Masked(device.into())),
+            Ok(()) => closed.push(ClosedRoute::Masked(device.into())),
             Err(Errno::NOENT) => {}
-            Err(_) => open.push(Open::Socket(device.into())),
+            Err(_) => open.push(OpenRoute::Socket(device.into())),
         }
     }
     if !tables.is_complete {
-        open.push(Open::UnlistedSockets);
+        open.push(OpenRoute::UnlistedSockets);
     }
     let elsewhere = |path: &PathBuf| !masked.iter().any(|above| path.starts_with(above));
     let bound = tables.mounts.iter().filter(|mount| is_socket_mount(mount)).map(|mount| &mount.mount_point);
     for socket in tables.sockets.iter().chain(bound).filter(|path| elsewhere(path)) {
         if !socket.is_absolute() {
-            open.push(Open::Socket(socket.into()));
+            open.push(OpenRoute::Socket(socket.into()));
             continue;
         }
         // The kernel's table keeps the paths of sockets that are gone; a file that has replaced one is not masked.
@@ -75,20 +76,20 @@ pub(super) fn apply(
             continue;
         }
         match mount_null_device(socket) {
-            Ok(()) => closed.push(Closed::Socket(socket.into())),
+            Ok(()) => closed.push(ClosedRoute::Socket(socket.into())),
             // A socket that this user cannot reach is out of the command's reach, too; one that is gone needs no mask.
             Err(Errno::NOENT | Errno::ACCESS | Errno::NOTDIR) => {}
-            Err(_) => open.push(Open::Socket(socket.into())),
+            Err(_) => open.push(OpenRoute::Socket(socket.into())),
         }
     }
     let fetched =
         tables.mounts.iter().filter(|mount| is_network_file_system(mount) && elsewhere(&mount.mount_point));
-    open.extend(fetched.map(|mount| Open::NetworkFiles((&mount.mount_point).into())));
+    open.extend(fetched.map(|mount| OpenRoute::NetworkFiles((&mount.mount_point).into())));
 
     if rustix::process::getuid().is_root() {
         match make_kernel_controls_read_only(&tables.mounts) {
-            Ok(()) => closed.push(Closed::KernelControls),
-            Err(_) => open.push(Open::KernelControls),
+            Ok(()) => closed.push(ClosedRoute::KernelControls),
+            Err(_) => open.push(OpenRoute::KernelControls),
         }
     }
     Ok(())
@@ -105,15 +106,15 @@ fn runtime_directory(directory: &Path) -> Option<PathBuf> {
 
 /// Mounts an empty directory over a directory. Symbolic links at its top are kept: NixOS finds its programs through them, and
 /// they lead only to files that are visible anyhow.
-fn mount_empty_directory(place: &Path) -> io::Result<()> {
-    let links: Vec<_> = std::fs::read_dir(place)
+fn mount_empty_directory(mount_point: &Path) -> io::Result<()> {
+    let links: Vec<_> = std::fs::read_dir(mount_point)
         .map(|entries| entries.flatten().collect())
         .unwrap_or_else(|_| Vec::new())
         .into_iter()
         .filter_map(|entry| Some((entry.path(), std::fs::read_link(entry.path()).ok()?)))
         .collect();
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    rustix::mount::mount("tmpfs", place, "tmpfs", flags, Some(c"mode=0755,size=64m"))?;
+    rustix::mount::mount("tmpfs", mount_point, "tmpfs", flags, Some(c"mode=0755,size=64m"))?;
     for (link, target) in links {
         symlink(target, link)?;
     }
@@ -180,6 +181,6 @@ fn remount_read_only(path: &Path, options: &[String]) -> Result<(), Errno> {
         "relatime" => MountFlags::RELATIME,
         _ => MountFlags::empty(),
     };
-    let kept = options.iter().map(flag).fold(MountFlags::empty(), |all, one| all | one);
-    rustix::mount::mount_remount(path, kept | MountFlags::BIND | MountFlags::RDONLY, c"")
+    let option_flags = options.iter().map(flag).fold(MountFlags::empty(), |all, one| all | one);
+    rustix::mount::mount_remount(path, option_flags | MountFlags::BIND | MountFlags::RDONLY, c"")
 }

@@ -2,11 +2,11 @@
 
 use super::trampoline::{SetupContext, SetupFailure};
 use crate::command::SetupStep;
-use crate::report::{Closed, Open};
+use crate::report::{ClosedRoute, OpenRoute};
 use nix::sched::{CloneFlags, unshare};
 
 /// Enters the namespaces, maps the user and the group to themselves, and adds each way out to `closed` or `open`.
-pub(super) fn enter(closed: &mut Vec<Closed>, open: &mut Vec<Open>) -> Result<(), SetupFailure> {
+pub(super) fn enter(closed: &mut Vec<ClosedRoute>, open: &mut Vec<OpenRoute>) -> Result<(), SetupFailure> {
     let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
     // In one call, so that the network namespace belongs to the new user namespace.
     unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS)
@@ -15,14 +15,14 @@ pub(super) fn enter(closed: &mut Vec<Closed>, open: &mut Vec<Open>) -> Result<()
     write("/proc/self/setgroups", "deny")?;
     write("/proc/self/uid_map", &format!("{uid} {uid} 1"))?;
     write("/proc/self/gid_map", &format!("{gid} {gid} 1"))?;
-    closed.extend([Closed::Network, Closed::AbstractSockets]);
+    closed.extend([ClosedRoute::Network, ClosedRoute::AbstractSockets]);
     // A kernel may be built without IPC namespaces; the network does not depend on them.
     match unshare(CloneFlags::CLONE_NEWIPC) {
-        Ok(()) => closed.push(Closed::Ipc),
-        Err(_) => open.push(Open::Ipc),
+        Ok(()) => closed.push(ClosedRoute::Ipc),
+        Err(_) => open.push(OpenRoute::Ipc),
     }
     if uid == 0 {
-        open.push(Open::Root);
+        open.push(OpenRoute::Root);
     }
     Ok(())
 }

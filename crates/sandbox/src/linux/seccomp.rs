@@ -5,7 +5,7 @@
 
 use super::trampoline::{SetupContext, SetupFailure};
 use crate::command::SetupStep;
-use crate::report::Closed;
+use crate::report::ClosedRoute;
 use nix::libc;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
@@ -48,7 +48,7 @@ const X32_CALL_BIT: i64 = 0x4000_0000;
 const X32_IOCTL: i64 = X32_CALL_BIT | 514;
 
 /// Compiles and installs the filters, and adds to `closed` the ways that they close.
-pub(super) fn install(closed: &mut Vec<Closed>) -> Result<(), SetupFailure> {
+pub(super) fn install(closed: &mut Vec<ClosedRoute>) -> Result<(), SetupFailure> {
     let programs = programs().map_err(io::Error::other).at_step(SetupStep::Filter, "compile the filter")?;
     for program in &programs {
         seccompiler::apply_filter(program)
@@ -59,11 +59,11 @@ pub(super) fn install(closed: &mut Vec<Closed>) -> Result<(), SetupFailure> {
             .at_step(SetupStep::Filter, "install the filter")?;
     }
     closed.extend([
-        Closed::SocketFamilies,
-        Closed::IoUring,
-        Closed::Keyrings,
-        Closed::Calls,
-        Closed::TerminalInput,
+        ClosedRoute::SocketFamilies,
+        ClosedRoute::IoUring,
+        ClosedRoute::Keyrings,
+        ClosedRoute::Calls,
+        ClosedRoute::TerminalInput,
     ]);
     Ok(())
 }

@@ -3,7 +3,7 @@
 use super::channel::{TrampolineChannel, TrampolineMessage};
 use super::{capabilities, descriptors, environment, host_tables, loopback, masks, namespaces, seccomp};
 use crate::command::SetupStep;
-use crate::report::{Closed, Open};
+use crate::report::{ClosedRoute, OpenRoute};
 use crate::trampoline::TRAMPOLINE_ARGUMENT;
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -98,7 +98,8 @@ fn build_sandbox(channel: &mut TrampolineChannel) -> Result<(TcpListener, Trampo
     let directory = std::env::current_dir().at_step(SetupStep::Directory, "find the working directory")?;
     // The tables are read before the new namespaces hide them.
     let tables = host_tables::HostTables::read();
-    let (mut closed, mut open) = (Vec::new(), vec![Open::Files, Open::Signals, Open::LaterSockets]);
+    let (mut closed, mut open) =
+        (Vec::new(), vec![OpenRoute::Files, OpenRoute::Signals, OpenRoute::LaterSockets]);
 
     namespaces::enter(&mut closed, &mut open)?;
     loopback::bring_up().at_step(SetupStep::Loopback, "raise the loopback interface")?;
@@ -112,11 +113,11 @@ fn build_sandbox(channel: &mut TrampolineChannel) -> Result<(TcpListener, Trampo
 
     descriptors::close_inherited(&[&channel.as_fd(), &listener.as_fd()])
         .at_step(SetupStep::Descriptors, "close inherited descriptors")?;
-    closed.push(Closed::Descriptors);
+    closed.push(ClosedRoute::Descriptors);
     open.extend(descriptors::network_streams());
-    closed.extend(environment::escape_variables().map(Closed::Variable));
+    closed.extend(environment::escape_variables().map(ClosedRoute::Variable));
     capabilities::drop_all().at_step(SetupStep::Privileges, "give up capabilities")?;
-    closed.extend([Closed::Privileges, Closed::Processes]);
+    closed.extend([ClosedRoute::Privileges, ClosedRoute::Processes]);
     seccomp::install(&mut closed)?;
     Ok((listener, TrampolineMessage::Ready { closed, open }))
 }

@@ -1,6 +1,8 @@
 //! Behaviour that must work inside: the gateway's port, the standard streams, exit codes, signals, the environment.
 
-use reenact_sandbox::{Closed, Isolation, Open, SandboxCommand, SandboxError, SandboxedChild, SetupStep};
+use reenact_sandbox::{
+    ClosedRoute, Isolation, OpenRoute, SandboxCommand, SandboxError, SandboxedChild, SetupStep,
+};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::ExitStatusExt;
@@ -313,19 +315,19 @@ fn report() {
     println!("{enforcement}");
     assert_eq!((enforcement.isolation, &enforcement.reason), (Isolation::Netns, &None));
     for fact in [
-        Closed::Network,
-        Closed::AbstractSockets,
-        Closed::SocketFamilies,
-        Closed::IoUring,
-        Closed::Privileges,
+        ClosedRoute::Network,
+        ClosedRoute::AbstractSockets,
+        ClosedRoute::SocketFamilies,
+        ClosedRoute::IoUring,
+        ClosedRoute::Privileges,
     ] {
         assert!(enforcement.closed.contains(&fact), "{fact:?}");
     }
-    for fact in [Open::Files, Open::Signals, Open::LaterSockets] {
+    for fact in [OpenRoute::Files, OpenRoute::Signals, OpenRoute::LaterSockets] {
         assert!(enforcement.open.contains(&fact), "{fact:?}");
     }
     assert!(enforcement.masked_paths().any(|path| path == std::path::Path::new("/run")));
-    assert_eq!(enforcement.open.contains(&Open::Root), rustix::process::getuid().is_root());
+    assert_eq!(enforcement.open.contains(&OpenRoute::Root), rustix::process::getuid().is_root());
 }
 
 /// Sets `user.max_user_namespaces` to 0 in a user namespace of its own, which does no harm to the machine.
@@ -362,7 +364,7 @@ fn network_stream() {
     let mut plan = plan(&["exit", "0"]);
     plan.stdin = Some(stream.into());
     let mut inside = plan.spawn().unwrap();
-    assert!(inside.report.open.contains(&Open::Stream("stdin".into())));
+    assert!(inside.report.open.contains(&OpenRoute::Stream("stdin".into())));
     assert!(inside.child.wait().unwrap().success());
 }
 

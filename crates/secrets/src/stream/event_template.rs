@@ -60,10 +60,10 @@ impl EventTemplate {
         self.parts.push(TemplatePart { span, kind: what });
     }
 
-    /// Ends the event. `is_mould` is true if the event can be a template.
-    pub(super) fn complete(&mut self, root: u64, is_mould: bool) {
+    /// Ends the event. `is_template` is true if the event can be a template.
+    pub(super) fn complete(&mut self, root: u64, is_template: bool) {
         self.event_key = root;
-        self.is_complete = is_mould;
+        self.is_complete = is_template;
         self.parts.sort_unstable_by_key(|part| part.span.start);
     }
 
@@ -71,7 +71,7 @@ impl EventTemplate {
     /// returns true.
     ///
     /// Returns false for an event with another layout, of which nothing was collected.
-    pub(super) fn apply_to(&mut self, text: &[u8], line: &Range<usize>, told: &mut StreamTexts) -> bool {
+    pub(super) fn apply_to(&mut self, text: &[u8], line: &Range<usize>, texts: &mut StreamTexts) -> bool {
         if !self.is_complete || !self.realign(text, line) {
             return false;
         }
@@ -80,9 +80,11 @@ impl EventTemplate {
             match *what {
                 PartKind::Number => {}
                 PartKind::String(group) => {
-                    told.add_string_to(text, group, self.event_key, span.clone(), false)
+                    texts.add_string_to(text, group, self.event_key, span.clone(), false)
                 }
-                PartKind::Fixed(group) => told.add_string_to(text, group, self.event_key, span.clone(), true),
+                PartKind::Fixed(group) => {
+                    texts.add_string_to(text, group, self.event_key, span.clone(), true)
+                }
             }
         }
         true

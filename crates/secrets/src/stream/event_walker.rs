@@ -279,7 +279,7 @@ impl<'t> EventWalker<'t> {
                 node.path_hash = path;
             }
         }
-        let is_mould = self.data_lines == 1 && self.open.is_empty() && self.strings.len() < MAX_STRINGS;
+        let is_template = self.data_lines == 1 && self.open.is_empty() && self.strings.len() < MAX_STRINGS;
         for EventText { node, member, name, span, identifies_event: is_fixed } in self.strings.drain(..) {
             let path = self.nodes.get(node).map_or(0, |node| node.path_hash);
             let group = self.texts.add_string(
@@ -291,7 +291,7 @@ impl<'t> EventWalker<'t> {
             );
             self.template.push_string(span, group, is_fixed);
         }
-        self.template.complete(self.event_key, is_mould);
+        self.template.complete(self.event_key, is_template);
         self.data_lines = 0;
         self.nodes.clear();
         self.open.clear();

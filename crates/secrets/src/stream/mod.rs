@@ -28,11 +28,11 @@ pub(crate) fn collect_texts(text: &[u8]) -> StreamTexts {
     walk.texts
 }
 
-/// Returns true if no event follows the one at offset `place`: if the stream was cut, it was cut
+/// Returns true if no event follows the one at `offset`: if the stream was cut, it was cut
 /// here.
-pub(crate) fn is_in_last_event(text: &[u8], place: usize) -> bool {
+pub(crate) fn is_in_last_event(text: &[u8], offset: usize) -> bool {
     let behind =
-        text.get(place..).and_then(|rest| memchr2(b'\n', b'\r', rest)).map_or(text.len(), |at| place + at);
+        text.get(offset..).and_then(|rest| memchr2(b'\n', b'\r', rest)).map_or(text.len(), |at| offset + at);
     let mut has_more = false;
     for_each_stream_line(text.get(behind..).unwrap_or_default(), |line| {
         has_more |= matches!(line, StreamLine::Data(_));

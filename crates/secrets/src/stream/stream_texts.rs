@@ -124,7 +124,7 @@ impl StreamTexts {
     pub(crate) fn for_each_text(
         &self,
         text: &[u8],
-        parting: StreamGrouping,
+        grouping: StreamGrouping,
         each: &mut impl FnMut(&MappedText) -> bool,
     ) {
         let mut reading = MappedText::default();
@@ -140,7 +140,7 @@ impl StreamTexts {
                 each(&reading);
             }
         };
-        match parting {
+        match grouping {
             StreamGrouping::Event => {
                 let split = self.groups.iter().filter(|group| !group.has_one_event_key && !group.is_label());
                 split.flat_map(split_by_event).for_each(|pieces| read(&pieces, true));
@@ -191,10 +191,10 @@ fn join_pieces(
         let behind = pieces.get(from + 1..).unwrap_or_default();
         let count = 1 + behind.iter().take_while(|piece| piece.is_repeat).count();
         // Number of repetitions that are kept at either end.
-        let kept = MAX_LABEL_BYTES.div_ceil(first.span.len().max(1));
+        let edge_count = MAX_LABEL_BYTES.div_ceil(first.span.len().max(1));
         for (at, piece) in pieces.get(from..from + count).unwrap_or_default().iter().enumerate() {
-            if skips_repeats && count > 2 * kept + 1 && at >= kept && at < count - kept {
-                if at == kept {
+            if skips_repeats && count > 2 * edge_count + 1 && at >= edge_count && at < count - edge_count {
+                if at == edge_count {
                     reading.push_separator();
                     is_whole = false;
                 }

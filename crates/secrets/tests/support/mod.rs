@@ -15,24 +15,24 @@ use std::path::PathBuf;
 pub(crate) const SEEDS: u64 = 1000;
 
 /// Generator of numbers that look random and are the same each time (xorshift).
-pub(crate) struct Dice(u64);
+pub(crate) struct SeededRandom(u64);
 
-impl Dice {
+impl SeededRandom {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x2545_f491_4f6c_dd1d)
     }
 
-    pub(crate) fn roll(&mut self, sides: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        usize::try_from(self.0 >> 33).unwrap() % sides
+        usize::try_from(self.0 >> 33).unwrap() % bound
     }
 
     /// Returns `length` letters of a class.
     pub(crate) fn letters(&mut self, class: &str, length: usize) -> String {
         let letters = alphabet(class).unwrap_or_else(|| panic!("no class {class}")).as_bytes();
-        (0..length).map(|_| char::from(letters[self.roll(letters.len())])).collect()
+        (0..length).map(|_| char::from(letters[self.below(letters.len())])).collect()
     }
 }
 
@@ -51,22 +51,22 @@ fn alphabet(class: &str) -> Option<&'static str> {
 }
 
 /// Filled template, with the spans of its made-up values.
-pub(crate) struct Made {
+pub(crate) struct FilledTemplate {
     pub(crate) text: String,
     pub(crate) spans: Vec<Range<usize>>,
 }
 
 /// Fills the placeholders of a template.
-pub(crate) fn made(template: &str, seed: u64) -> Made {
-    let mut dice = Dice::new(seed);
-    let mut made = Made { text: String::new(), spans: Vec::new() };
+pub(crate) fn made(template: &str, seed: u64) -> FilledTemplate {
+    let mut random = SeededRandom::new(seed);
+    let mut made = FilledTemplate { text: String::new(), spans: Vec::new() };
     let mut rest = template;
     while let Some((before, behind)) = rest.split_once("{{") {
         let (pieces, behind) = behind.split_once("}}").unwrap_or_else(|| panic!("no end: {behind:.60}"));
         made.text.push_str(before);
         let start = made.text.len();
         for piece in pieces.split_ascii_whitespace() {
-            made.text.push_str(&filled(piece, &mut dice));
+            made.text.push_str(&filled(piece, &mut random));
         }
         made.spans.push(start..made.text.len());
         rest = behind;
@@ -75,14 +75,14 @@ pub(crate) fn made(template: &str, seed: u64) -> Made {
     made
 }
 
-fn filled(piece: &str, dice: &mut Dice) -> String {
+fn filled(piece: &str, random: &mut SeededRandom) -> String {
     match piece {
         "nl" => return "\n".into(),
         "sp" => return " ".into(),
         _ => {}
     }
     match piece.split_once(':') {
-        Some((class, length)) if alphabet(class).is_some() => dice.letters(class, length.parse().unwrap()),
+        Some((class, length)) if alphabet(class).is_some() => random.letters(class, length.parse().unwrap()),
         _ => piece.into(),
     }
 }

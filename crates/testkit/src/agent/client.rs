@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::http1::{Http1Error, Http1Head};
 
 /// Largest answer, in bytes, head included.
-const MOST: usize = 16 << 20;
+const MAX_ANSWER_BYTES: usize = 16 << 20;
 /// Longest time that a read or a write of the socket may block.
 const SOCKET_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -24,7 +24,7 @@ pub enum ClientError {
     #[error("not an answer: {0}")]
     Http(String),
     /// The answer is larger than the client accepts.
-    #[error("the answer is larger than {} MiB", MOST >> 20)]
+    #[error("the answer is larger than {} MiB", MAX_ANSWER_BYTES >> 20)]
     Size,
     /// The connection ended before the answer did.
     #[error("the answer broke off")]
@@ -106,7 +106,7 @@ pub(super) fn post(
             return parse_response(&bytes, true)?.ok_or(ClientError::Cut);
         }
         bytes.extend_from_slice(&buffer[..count]);
-        if bytes.len() > MOST {
+        if bytes.len() > MAX_ANSWER_BYTES {
             return Err(ClientError::Size);
         }
     }

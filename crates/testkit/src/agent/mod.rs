@@ -20,7 +20,7 @@ use crate::Vendor;
 use crate::travel::{TASK, TravelTool};
 
 /// Largest number of answers before the agent gives up.
-const MOST_TURNS: usize = 8;
+const MAX_TURNS: usize = 8;
 
 /// Settings of the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub enum AgentError {
     #[error("the answer broke off")]
     Cut,
     /// The model called tools in every turn.
-    #[error("no answer after {MOST_TURNS} turns")]
+    #[error("no answer after {MAX_TURNS} turns")]
     Endless,
     /// The output could not be written.
     #[error("cannot write: {0}")]
@@ -100,7 +100,7 @@ pub fn run_with_settings(settings: &AgentSettings, output: &mut dyn Write) -> Re
     let url = HttpUrl::parse(&settings.base_url)?;
     let mut conversation = AgentConversation::new(settings.kind, &settings.task);
     writeln!(output, "task:  {}", printable(&settings.task))?;
-    for _ in 0..MOST_TURNS {
+    for _ in 0..MAX_TURNS {
         let answer = ask_model(settings, &url, &conversation)?;
         if !answer.text.is_empty() {
             writeln!(output, "model: {}", printable(&answer.text))?;
@@ -112,11 +112,11 @@ pub fn run_with_settings(settings: &AgentSettings, output: &mut dyn Write) -> Re
         let mut results = Vec::new();
         for call in &answer.tool_calls {
             let result = TravelTool::run(&call.name, &call.input);
-            let told = match &result {
+            let outcome = match &result {
                 Ok(result) => result_summary(result),
                 Err(error) => error.to_string(),
             };
-            writeln!(output, "tool:  {} {}: {told}", printable(&call.name), input_summary(&call.input))?;
+            writeln!(output, "tool:  {} {}: {outcome}", printable(&call.name), input_summary(&call.input))?;
             results.push(result);
         }
         conversation.push_results(&answer, &results);

@@ -62,7 +62,7 @@ struct PendingBody {
     trailers: Option<HeaderMap>,
     /// End of the answer.
     ending: AnswerEnding,
-    page: AnswerLog,
+    answer_log: AnswerLog,
     line: Arc<ConnectionState>,
     /// True if the end waits until all bytes are flushed: if the head claims more than is sent,
     /// hyper drops what it has buffered.
@@ -81,7 +81,7 @@ impl PendingBody {
                 Some(ScriptStep::Send(bytes)) => {
                     let bytes = bytes.clone();
                     self.steps.pop_front();
-                    self.page.append_sent(&bytes);
+                    self.answer_log.append_sent(&bytes);
                     self.record_end();
                     return (self, Some(Ok(Frame::data(bytes))));
                 }
@@ -97,7 +97,7 @@ impl PendingBody {
                 }
                 Some(ScriptStep::Wait(gate)) => {
                     self.line.wait_flushed_since(self.flushes_before_piece).await;
-                    self.page.pass(gate).await;
+                    self.answer_log.pass(gate).await;
                     self.is_flush_requested = false;
                     self.steps.pop_front();
                     self.record_end();
@@ -119,7 +119,7 @@ impl PendingBody {
     /// further.
     fn record_end(&mut self) {
         if self.steps.is_empty() {
-            self.page.set_end(match self.ending {
+            self.answer_log.set_end(match self.ending {
                 AnswerEnding::Whole => SentEnd::Whole,
                 AnswerEnding::Closed | AnswerEnding::Reset => SentEnd::Cut,
             });
@@ -144,7 +144,7 @@ impl ScriptedBody {
         steps: Vec<ScriptStep>,
         trailers: Option<HeaderMap>,
         ending: AnswerEnding,
-        page: AnswerLog,
+        answer_log: AnswerLog,
         line: Arc<ConnectionState>,
         length: BodyLength,
         is_http2: bool,
@@ -160,7 +160,7 @@ impl ScriptedBody {
             steps: steps.into(),
             trailers,
             ending,
-            page,
+            answer_log,
             line,
             flushes_before_end: ends_out,
             flushes_before_piece: mark,

@@ -46,10 +46,10 @@ pub enum WaitCondition {
 
 /// Timeout of a wait.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("waited {limit:?} for {moment:?}")]
+#[error("waited {limit:?} for {condition:?}")]
 pub struct WaitError {
     /// Condition that was not met.
-    pub moment: WaitCondition,
+    pub condition: WaitCondition,
     /// Time that was waited.
     pub limit: Duration,
 }
@@ -83,8 +83,8 @@ struct LogState {
 
 impl LogState {
     /// Returns true if a condition is met.
-    fn is_met(&self, moment: &WaitCondition) -> bool {
-        match moment {
+    fn is_met(&self, condition: &WaitCondition) -> bool {
+        match condition {
             WaitCondition::Requests(count) => self.exchanges.len() >= *count,
             WaitCondition::Ends(count) => {
                 self.exchanges.iter().filter(|it| it.end.is_some()).count() >= *count
@@ -125,12 +125,12 @@ impl ExchangeLog {
 
     /// Appends a request and sets its index; returns it with the log of its answer.
     pub(crate) fn log_request(self: &Arc<Self>, mut request: VendorRequest) -> (VendorRequest, AnswerLog) {
-        self.update(|book| {
-            request.index = book.exchanges.len();
-            book.exchanges.push(LoggedExchange { request: request.clone(), sent: Vec::new(), end: None });
+        self.update(|state| {
+            request.index = state.exchanges.len();
+            state.exchanges.push(LoggedExchange { request: request.clone(), sent: Vec::new(), end: None });
         });
-        let page = AnswerLog { log: Arc::clone(self), index: request.index, end: SentEnd::ClientLeft };
-        (request, page)
+        let answer_log = AnswerLog { log: Arc::clone(self), index: request.index, end: SentEnd::ClientLeft };
+        (request, answer_log)
     }
 
     /// Returns all requests so far.
@@ -147,13 +147,13 @@ impl ExchangeLog {
 
     /// Opens a gate, also for answers that come later.
     pub(crate) fn open_gate(&self, gate: &str) {
-        self.update(|book| book.gates.entry(gate.to_owned()).or_default().is_open = true);
+        self.update(|state| state.gates.entry(gate.to_owned()).or_default().is_open = true);
     }
 
     /// Notes that an answer has reached a gate, and waits until the gate is open.
     pub(crate) async fn pass(&self, gate: &str) {
-        self.update(|book| book.gates.entry(gate.to_owned()).or_default().is_reached = true);
-        self.wait_until(|book| book.gates.get(gate).is_some_and(|gate| gate.is_open)).await;
+        self.update(|state| state.gates.entry(gate.to_owned()).or_default().is_reached = true);
+        self.wait_until(|state| state.gates.get(gate).is_some_and(|gate| gate.is_open)).await;
     }
 
     /// Waits until `holds` returns true.
@@ -166,20 +166,20 @@ impl ExchangeLog {
     }
 
     /// Waits for a condition without a limit of time.
-    pub(crate) async fn wait_async(&self, moment: &WaitCondition) {
-        self.wait_until(|book| book.is_met(moment)).await;
+    pub(crate) async fn wait_async(&self, condition: &WaitCondition) {
+        self.wait_until(|state| state.is_met(condition)).await;
     }
 
     /// Waits for a condition, and blocks the thread.
-    pub(crate) fn wait_blocking(&self, moment: WaitCondition, limit: Duration) -> Result<(), WaitError> {
+    pub(crate) fn wait_blocking(&self, condition: WaitCondition, limit: Duration) -> Result<(), WaitError> {
         let until = Instant::now() + limit;
-        let mut book = self.state();
-        while !book.is_met(&moment) {
+        let mut state = self.state();
+        while !state.is_met(&condition) {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(WaitError { moment, limit });
+                return Err(WaitError { condition, limit });
             }
-            book = self.changed.wait_timeout(book, left).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         Ok(())
     }
@@ -197,8 +197,8 @@ pub(crate) struct AnswerLog {
 impl AnswerLog {
     /// Appends bytes that are handed to the socket.
     pub(crate) fn append_sent(&self, bytes: &[u8]) {
-        self.log.update(|book| {
-            if let Some(exchange) = book.exchanges.get_mut(self.index) {
+        self.log.update(|state| {
+            if let Some(exchange) = state.exchanges.get_mut(self.index) {
                 exchange.sent.extend_from_slice(bytes);
             }
         });
@@ -217,8 +217,8 @@ impl AnswerLog {
 
 impl Drop for AnswerLog {
     fn drop(&mut self) {
-        self.log.update(|book| {
-            if let Some(exchange) = book.exchanges.get_mut(self.index) {
+        self.log.update(|state| {
+            if let Some(exchange) = state.exchanges.get_mut(self.index) {
                 exchange.end = Some(self.end);
             }
         });

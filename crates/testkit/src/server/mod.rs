@@ -53,7 +53,7 @@ pub struct ScriptedVendor {
     /// Address of the listener.
     address: SocketAddr,
     /// Requests and sent bytes.
-    ledger: Arc<ExchangeLog>,
+    log: Arc<ExchangeLog>,
     /// Certificate to trust; `None` for plain HTTP.
     authority_pem: Option<String>,
     /// Stop signal and thread, until the vendor is stopped.
@@ -82,14 +82,18 @@ impl ScriptedVendor {
     }
 
     /// Binds a free port, and serves it on a new thread.
-    fn start_with(script: Script, front: VendorTransport, authority_pem: Option<String>) -> io::Result<Self> {
+    fn start_with(
+        script: Script,
+        transport: VendorTransport,
+        authority_pem: Option<String>,
+    ) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-        let ledger = ExchangeLog::new();
+        let log = ExchangeLog::new();
         let (stop, stopped) = oneshot::channel();
-        let work = accept(listener, script, front, Arc::clone(&ledger));
+        let work = accept(listener, script, transport, Arc::clone(&log));
         let thread = std::thread::Builder::new().name("testkit-vendor".to_owned()).spawn(move || {
             // Tasks that still run when the vendor stops end with the runtime.
             runtime.block_on(async {
@@ -100,7 +104,7 @@ impl ScriptedVendor {
                 }
             });
         })?;
-        Ok(Self { address, ledger, authority_pem, running: Some((stop, thread)) })
+        Ok(Self { address, log, authority_pem, running: Some((stop, thread)) })
     }
 
     /// Returns the address of the listener.
@@ -126,17 +130,17 @@ impl ScriptedVendor {
 
     /// Returns all requests received so far, in order.
     pub fn requests(&self) -> Vec<VendorRequest> {
-        self.ledger.requests()
+        self.log.requests()
     }
 
     /// Returns the answers sent so far, one for each request.
     pub fn sent_answers(&self) -> Vec<SentAnswer> {
-        self.ledger.sent_answers()
+        self.log.sent_answers()
     }
 
     /// Opens a gate. It stays open, also for answers that come later.
     pub fn open_gate(&self, gate: &str) {
-        self.ledger.open_gate(gate);
+        self.log.open_gate(gate);
     }
 
     /// Waits until this many requests were received, and returns them; blocks the thread.
@@ -152,13 +156,13 @@ impl ScriptedVendor {
     ///
     /// # Errors
     /// [`WaitError`] after [`WAIT_LIMIT`].
-    pub fn wait_for(&self, moment: WaitCondition) -> Result<(), WaitError> {
-        self.ledger.wait_blocking(moment, WAIT_LIMIT)
+    pub fn wait_for(&self, condition: WaitCondition) -> Result<(), WaitError> {
+        self.log.wait_blocking(condition, WAIT_LIMIT)
     }
 
     /// Waits for a condition without a limit of time; blocks no thread.
-    pub async fn wait_async(&self, moment: WaitCondition) {
-        self.ledger.wait_async(&moment).await;
+    pub async fn wait_async(&self, condition: WaitCondition) {
+        self.log.wait_async(&condition).await;
     }
 
     /// Stops the vendor: closes the listener and all connections. Requests and sent bytes can still
@@ -192,8 +196,8 @@ enum VendorTransport {
 async fn accept(
     listener: TcpListener,
     script: Script,
-    front: VendorTransport,
-    ledger: Arc<ExchangeLog>,
+    transport: VendorTransport,
+    log: Arc<ExchangeLog>,
 ) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     loop {
@@ -202,15 +206,15 @@ async fn accept(
         // only sent later.
         let _ = stream.set_nodelay(true);
         let (socket, line) = tracked_socket::TrackedSocket::new(stream);
-        let (play, ledger, front) = (script.answer_fn.clone(), Arc::clone(&ledger), front.clone());
+        let (play, log, transport) = (script.answer_fn.clone(), Arc::clone(&log), transport.clone());
         tokio::spawn(async move {
-            match front {
-                VendorTransport::Plain => serve_connection(socket, line, ledger, play).await,
+            match transport {
+                VendorTransport::Plain => serve_connection(socket, line, log, play).await,
                 #[cfg(feature = "tls")]
                 VendorTransport::Tls(acceptor) => {
                     // A failed handshake is the client's to report.
                     if let Ok(socket) = acceptor.accept(socket).await {
-                        serve_connection(socket, line, ledger, play).await;
+                        serve_connection(socket, line, log, play).await;
                     }
                 }
             }
@@ -222,13 +226,13 @@ async fn accept(
 async fn serve_connection<S>(
     socket: S,
     line: Arc<tracked_socket::ConnectionState>,
-    ledger: Arc<ExchangeLog>,
+    log: Arc<ExchangeLog>,
     play: AnswerFn,
 ) where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
 {
     match play {
-        AnswerFn::Http(decide) => serve::serve(socket, line, ledger, decide).await,
-        AnswerFn::Raw(decide) => raw::serve(socket, line, ledger, decide).await,
+        AnswerFn::Http(decide) => serve::serve(socket, line, log, decide).await,
+        AnswerFn::Raw(decide) => raw::serve(socket, line, log, decide).await,
     }
 }

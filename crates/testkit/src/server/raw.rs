@@ -14,24 +14,24 @@ use crate::request::VendorRequest;
 pub(crate) async fn serve<S>(
     mut socket: S,
     line: Arc<ConnectionState>,
-    ledger: Arc<ExchangeLog>,
+    log: Arc<ExchangeLog>,
     decide: Arc<dyn Fn(&VendorRequest) -> RawBytesAnswer + Send + Sync>,
 ) where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let mut unread = Vec::new();
     while let Some(request) = read_request(&mut socket, &mut unread).await {
-        let (request, mut page) = ledger.log_request(request);
+        let (request, mut answer_log) = log.log_request(request);
         let raw = decide(&request);
-        if !send_steps(&mut socket, raw.steps, &page, &mut unread).await {
+        if !send_steps(&mut socket, raw.steps, &answer_log, &mut unread).await {
             return;
         }
         match raw.ending {
-            AnswerEnding::Whole => page.set_end(SentEnd::Whole),
-            AnswerEnding::Closed => return page.set_end(SentEnd::Cut),
+            AnswerEnding::Whole => answer_log.set_end(SentEnd::Whole),
+            AnswerEnding::Closed => return answer_log.set_end(SentEnd::Cut),
             AnswerEnding::Reset => {
                 line.reset_on_close();
-                return page.set_end(SentEnd::Cut);
+                return answer_log.set_end(SentEnd::Cut);
             }
         }
     }
@@ -57,20 +57,25 @@ async fn read_request<S: AsyncRead + Unpin>(socket: &mut S, unread: &mut Vec<u8>
 
 /// Runs the steps; returns false if the client disconnected, also while the script waited at a
 /// gate.
-async fn send_steps<S>(socket: &mut S, steps: Vec<ScriptStep>, page: &AnswerLog, unread: &mut Vec<u8>) -> bool
+async fn send_steps<S>(
+    socket: &mut S,
+    steps: Vec<ScriptStep>,
+    answer_log: &AnswerLog,
+    unread: &mut Vec<u8>,
+) -> bool
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     for step in steps {
         match step {
             ScriptStep::Send(bytes) => {
-                page.append_sent(&bytes);
+                answer_log.append_sent(&bytes);
                 if socket.write_all(&bytes).await.is_err() || socket.flush().await.is_err() {
                     return false;
                 }
             }
             ScriptStep::Wait(gate) => {
-                let mut passed = std::pin::pin!(page.pass(&gate));
+                let mut passed = std::pin::pin!(answer_log.pass(&gate));
                 loop {
                     tokio::select! {
                         () = &mut passed => break,

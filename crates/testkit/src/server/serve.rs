@@ -17,7 +17,7 @@ use super::exchange_log::{AnswerLog, ExchangeLog, SentEnd};
 use super::tracked_socket::ConnectionState;
 use crate::answer::{AnswerEnding, ScriptedAnswer};
 use crate::encoding;
-use crate::http1::MOST_BODY;
+use crate::http1::MAX_BODY_BYTES;
 use crate::request::VendorRequest;
 
 /// Reason why a connection ends without an answer.
@@ -37,18 +37,18 @@ pub(crate) enum NoAnswer {
 pub(crate) async fn serve<S>(
     socket: S,
     line: Arc<ConnectionState>,
-    ledger: Arc<ExchangeLog>,
+    log: Arc<ExchangeLog>,
     decide: Arc<dyn Fn(&VendorRequest) -> ScriptedAnswer + Send + Sync>,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let service = service_fn(move |incoming| {
-        let (line, ledger, decide) = (Arc::clone(&line), Arc::clone(&ledger), Arc::clone(&decide));
+        let (line, log, decide) = (Arc::clone(&line), Arc::clone(&log), Arc::clone(&decide));
         async move {
             let incoming: hyper::Request<Incoming> = incoming;
             let is_http2 = incoming.version() == Version::HTTP_2;
-            let (request, page) = ledger.log_request(read_request(incoming).await?);
-            response(decide(&request), page, line, is_http2)
+            let (request, answer_log) = log.log_request(read_request(incoming).await?);
+            response(decide(&request), answer_log, line, is_http2)
         }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
@@ -62,7 +62,7 @@ pub(crate) async fn serve<S>(
 /// Reads a request with its whole body.
 async fn read_request(incoming: hyper::Request<Incoming>) -> Result<VendorRequest, NoAnswer> {
     let (head, body) = incoming.into_parts();
-    let body = Limited::new(body, MOST_BODY).collect().await.map_err(|_| NoAnswer::Request)?;
+    let body = Limited::new(body, MAX_BODY_BYTES).collect().await.map_err(|_| NoAnswer::Request)?;
     let headers = head.headers.iter().map(|(name, value)| (name.to_string(), value.as_bytes().to_vec()));
     Ok(VendorRequest {
         index: 0,
@@ -77,12 +77,12 @@ async fn read_request(incoming: hyper::Request<Incoming>) -> Result<VendorReques
 /// Builds the response with its scripted body.
 fn response(
     answer: ScriptedAnswer,
-    mut page: AnswerLog,
+    mut answer_log: AnswerLog,
     line: Arc<ConnectionState>,
     is_http2: bool,
 ) -> Result<Response<ScriptedBody>, NoAnswer> {
     let Some(status) = answer.status else {
-        page.set_end(SentEnd::Cut);
+        answer_log.set_end(SentEnd::Cut);
         if answer.ending == AnswerEnding::Reset {
             line.reset_on_close();
         }
@@ -112,7 +112,15 @@ fn response(
         steps = encoding::encode(steps, encoding, answer.ending == AnswerEnding::Whole)?;
     }
     let trailers = trailers(&answer.trailers)?;
-    Ok(response.body(ScriptedBody::new(steps, trailers, answer.ending, page, line, length, is_http2))?)
+    Ok(response.body(ScriptedBody::new(
+        steps,
+        trailers,
+        answer.ending,
+        answer_log,
+        line,
+        length,
+        is_http2,
+    ))?)
 }
 
 /// Parses the trailers; `None` if there are none.

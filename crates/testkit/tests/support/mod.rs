@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 
 /// Answer up to where it ended or broke off.
 #[derive(Debug)]
-pub(crate) struct Got {
+pub(crate) struct ClientAnswer {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
@@ -22,7 +22,7 @@ pub(crate) struct Got {
     pub(crate) is_whole: bool,
 }
 
-impl Got {
+impl ClientAnswer {
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
@@ -85,7 +85,7 @@ where
 }
 
 /// Reads an answer to where it ends or breaks off.
-pub(crate) async fn rest(response: Response<Incoming>) -> Got {
+pub(crate) async fn rest(response: Response<Incoming>) -> ClientAnswer {
     let (head, mut incoming) = response.into_parts();
     let (mut body, mut trailers, mut is_whole) = (Vec::new(), None, true);
     while let Some(frame) = incoming.frame().await {
@@ -98,11 +98,11 @@ pub(crate) async fn rest(response: Response<Incoming>) -> Got {
             }
         }
     }
-    Got { status: head.status.as_u16(), headers: head.headers, body, trailers, is_whole }
+    ClientAnswer { status: head.status.as_u16(), headers: head.headers, body, trailers, is_whole }
 }
 
 /// Runs one exchange over HTTP/1.1.
-pub(crate) fn get(vendor: &ScriptedVendor, method: &str, path: &str, body: &str) -> Got {
+pub(crate) fn get(vendor: &ScriptedVendor, method: &str, path: &str, body: &str) -> ClientAnswer {
     block_on(async { rest(begin(vendor, method, path, body).await.unwrap()).await })
 }
 

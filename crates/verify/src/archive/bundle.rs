@@ -78,9 +78,9 @@ pub(super) fn open_unless_decided<R: Read + Seek>(
     }
     let mut attempt = None;
     if container == Container::TarGz {
-        let go_on =
+        let accepts =
             |snapshot: &BundleSnapshot, name: &str| is_decided(snapshot) || is_not_of_other_format(name);
-        let (snapshot, is_one) = BundleSnapshot::read_while(&mut archive, go_on, &mut |_| Ok(None))?;
+        let (snapshot, is_one) = BundleSnapshot::read_while(&mut archive, accepts, &mut |_| Ok(None))?;
         if is_replay_bundle(&snapshot, is_one) {
             return Ok(verified_bundle(&snapshot));
         }
@@ -212,7 +212,7 @@ mod tests {
     #[cfg(feature = "disk")]
     #[test]
     fn pipes_and_files_agree() {
-        let told = |opened: OpenedArchive| match opened {
+        let summary = |opened: OpenedArchive| match opened {
             OpenedArchive::ReplayBundle(report) => report.reasons,
             OpenedArchive::Members(members) => vec![members.count().to_string()],
             OpenedArchive::Broken(broken) => vec![broken.error.to_string()],
@@ -229,7 +229,7 @@ mod tests {
                     }
                     let file = open(Container::TarGz, io::Cursor::new(&bytes), &options).unwrap();
                     let pipe = open_pipe(&bytes[..], &options).unwrap();
-                    assert_eq!(told(pipe), told(file));
+                    assert_eq!(summary(pipe), summary(file));
                     count += 1;
                 }
             }
@@ -242,20 +242,20 @@ mod tests {
     #[test]
     fn a_reader_lets_go() {
         let keeps = Cell::new(true);
-        let mut kept = RewindableReader {
+        let mut reader = RewindableReader {
             reader: io::repeat(7).take(300),
             keeps_buffer: &keeps,
             buffer: Vec::new(),
             position: 0,
         };
         let mut out = [0; 100];
-        assert_eq!(kept.read(&mut out).unwrap(), 100);
-        kept.rewind().unwrap();
-        assert_eq!((kept.read(&mut out[..60]).unwrap(), kept.read(&mut out).unwrap()), (60, 40));
+        assert_eq!(reader.read(&mut out).unwrap(), 100);
+        reader.rewind().unwrap();
+        assert_eq!((reader.read(&mut out[..60]).unwrap(), reader.read(&mut out).unwrap()), (60, 40));
         keeps.set(false);
-        assert_eq!((kept.read(&mut out).unwrap(), kept.buffer.len()), (100, 0));
-        assert_eq!(kept.rewind().map_err(|error| error.kind()), Err(io::ErrorKind::Unsupported));
-        assert_eq!((kept.read(&mut out).unwrap(), kept.read(&mut out).unwrap()), (100, 0));
+        assert_eq!((reader.read(&mut out).unwrap(), reader.buffer.len()), (100, 0));
+        assert_eq!(reader.rewind().map_err(|error| error.kind()), Err(io::ErrorKind::Unsupported));
+        assert_eq!((reader.read(&mut out).unwrap(), reader.read(&mut out).unwrap()), (100, 0));
     }
 
     #[test]

@@ -84,9 +84,9 @@ fn main() -> ExitCode {
         digest: arguments.digest,
         on_all_cores: false,
     };
-    let judged = targets.verify(&request, &|_| {});
-    judged.warnings.iter().for_each(|complaint| warn(complaint));
-    for (target, outcome) in &judged.outcomes {
+    let results = targets.verify(&request, &|_| {});
+    results.warnings.iter().for_each(|complaint| warn(complaint));
+    for (target, outcome) in &results.outcomes {
         // Standard output is closed, so the remaining reports cannot be printed.
         if print_outcome(target, outcome, &arguments).is_err() {
             return ExitCode::from(2);
@@ -97,7 +97,7 @@ fn main() -> ExitCode {
             }
         }
     }
-    ExitCode::from(judged.exit_code(&arguments.demands))
+    ExitCode::from(results.exit_code(&arguments.demands))
 }
 
 /// Prints an error in the command line to standard error; returns exit code 2.

@@ -75,9 +75,9 @@ pub fn look_up(argument: &OsStr) -> PathArgument {
             PathArgument::Record(RecordPath::Bundle(path))
         }
         Ok(found) if found.is_dir() => {
-            let (mut places, mut links) = (Vec::new(), 0);
-            match collect_records(&path, 0, &mut places, &mut links) {
-                Ok(()) => PathArgument::Folder { records: places, links },
+            let (mut records, mut links) = (Vec::new(), 0);
+            match collect_records(&path, 0, &mut records, &mut links) {
+                Ok(()) => PathArgument::Folder { records, links },
                 Err(error) => PathArgument::Unreadable(error),
             }
         }
@@ -95,7 +95,7 @@ pub(super) fn folder_format(folder: &Path) -> Option<FormatId> {
 fn collect_records(
     folder: &Path,
     depth: usize,
-    places: &mut Vec<RecordPath>,
+    records: &mut Vec<RecordPath>,
     links: &mut usize,
 ) -> Result<(), UnreadableTarget> {
     let entries = sorted_entries(folder, depth).map_err(|error| unreadable_target(folder, &error))?;
@@ -110,14 +110,14 @@ fn collect_records(
         {
             // The receipt is verified with its replay, not by itself.
             if path == *replay {
-                places.push(RecordPath::Replay(path, receipt.clone()));
+                records.push(RecordPath::Replay(path, receipt.clone()));
             }
         } else if kind.is_dir() && folder_format(&path).is_some() {
-            places.push(RecordPath::Bundle(path));
+            records.push(RecordPath::Bundle(path));
         } else if kind.is_dir() {
-            collect_records(&path, depth + 1, places, links)?;
+            collect_records(&path, depth + 1, records, links)?;
         } else if kind.is_file() {
-            places.push(RecordPath::File(path));
+            records.push(RecordPath::File(path));
         } else if kind.is_symlink() {
             *links += 1;
         }

@@ -65,8 +65,8 @@ impl RecordContent {
 ///
 /// # Errors
 /// Fails if the path cannot be read.
-pub fn open(place: &RecordPath) -> Result<RecordContent, UnreadableTarget> {
-    open_with(place, &Options::default(), &ReplayJsonlOptions::default())
+pub fn open(record: &RecordPath) -> Result<RecordContent, UnreadableTarget> {
+    open_with(record, &Options::default(), &ReplayJsonlOptions::default())
 }
 
 /// Reads a record: an archive member by member, so that its blobs need no memory, a REPLAY.jsonl line
@@ -78,11 +78,11 @@ pub fn open(place: &RecordPath) -> Result<RecordContent, UnreadableTarget> {
 /// # Errors
 /// Fails if the path cannot be read. Faults of the content are part of the result.
 pub fn open_with(
-    place: &RecordPath,
+    record: &RecordPath,
     options: &Options,
     replay_options: &ReplayJsonlOptions<'_>,
 ) -> Result<RecordContent, UnreadableTarget> {
-    match place {
+    match record {
         RecordPath::Replay(replay, receipt) if replay_options.receipt.is_none() => {
             let bytes =
                 replay_stream::read_receipt(receipt).map_err(|error| unreadable_target(receipt, &error))?;
@@ -235,9 +235,9 @@ fn content_of(opened: Result<OpenedArchive, PackError>) -> io::Result<RecordCont
 /// Fails if the file cannot be read again.
 pub fn file_digest_entry(
     content: &RecordContent,
-    place: Option<&RecordPath>,
+    record: Option<&RecordPath>,
 ) -> Result<Option<(&'static str, String)>, UnreadableTarget> {
-    let digest = match (content, place) {
+    let digest = match (content, record) {
         // The digest of a replay is computed while it is read, if `replay_options` asks for it.
         (RecordContent::Replay(_), _) => return Ok(None),
         (RecordContent::Bytes(bytes), _) => Digest::of(bytes),

@@ -106,12 +106,12 @@ pub struct KeyFolder {
 /// # Errors
 /// Fails if a file cannot be read, or if the folder holds no key at all.
 pub fn key_folder(path: &Path) -> Result<KeyFolder, KeyFileError> {
-    let PathArgument::Folder { records: places, .. } = look_up(path.as_os_str()) else {
+    let PathArgument::Folder { records, .. } = look_up(path.as_os_str()) else {
         let files = vec![(path.to_owned(), key_file(path)?)];
         return Ok(KeyFolder { files, others: Vec::new() });
     };
     let (mut found, mut others) = (Vec::new(), Vec::new());
-    for file in places.into_iter().map(|place| place.path().to_owned()) {
+    for file in records.into_iter().map(|record| record.path().to_owned()) {
         match key_file(&file) {
             Ok(keys) => found.push((file, keys)),
             Err(KeyFileError::NoKey { .. }) => others.push(file),

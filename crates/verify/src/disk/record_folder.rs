@@ -61,13 +61,13 @@ pub fn holds_file(folder: &Path, name: &str) -> Result<bool, FolderFault> {
 /// # Errors
 /// Fails if the main file of any format is a symbolic link.
 pub fn format_of(folder: &Path) -> Result<Option<FormatId>, FolderFault> {
-    let mut held = Vec::new();
+    let mut names = Vec::new();
     for name in FORMATS.iter().filter_map(|row| row.folder?.required_files.first()) {
         if holds_file(folder, name)? {
-            held.push(*name);
+            names.push(*name);
         }
     }
-    Ok(FormatId::of_main_file(|name| held.contains(&name)))
+    Ok(FormatId::of_main_file(|name| names.contains(&name)))
 }
 
 /// Returns the files of a folder that is one record, sorted by name. Empty if the folder is of no

@@ -44,9 +44,9 @@ pub(super) fn snapshot_of_folder(path: &Path) -> Result<BundleSnapshot, Unreadab
             return Ok(false);
         }
         if !kind.is_file() {
-            let entry =
+            let member_type =
                 if kind.is_symlink() { UnsupportedMember::SymbolicLink } else { UnsupportedMember::Device };
-            snapshot.set_fault(SnapshotFault::Pack(PackError::Forbidden { member: name, entry }));
+            snapshot.set_fault(SnapshotFault::Pack(PackError::Forbidden { member: name, member_type }));
             return Ok(false);
         }
         let failed = |error| unreadable_target(&path, &error);

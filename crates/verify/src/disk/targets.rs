@@ -96,15 +96,15 @@ impl VerifyTargets {
                         size_bytes: 0,
                     });
                 }
-                PathArgument::Record(place) => {
-                    let (source, bytes) = (TargetSource::Named(place.clone()), place.size());
+                PathArgument::Record(record) => {
+                    let (source, bytes) = (TargetSource::Named(record.clone()), record.size());
                     targets.push(VerifyTarget { argument, source, size_bytes: bytes });
                 }
-                PathArgument::Folder { records: places, .. } => {
-                    targets.extend(places.iter().map(|place| VerifyTarget {
+                PathArgument::Folder { records, .. } => {
+                    targets.extend(records.iter().map(|record| VerifyTarget {
                         argument,
-                        source: TargetSource::InFolder(place.clone()),
-                        size_bytes: place.size(),
+                        source: TargetSource::InFolder(record.clone()),
+                        size_bytes: record.size(),
                     }))
                 }
                 PathArgument::Unreadable(_) => {}
@@ -123,7 +123,7 @@ impl VerifyTargets {
     pub fn verify(&self, request: &VerifyRequest<'_>, on_progress: &(dyn Fn(u64) + Sync)) -> TargetOutcomes {
         let threads = if request.on_all_cores { available_cores() } else { 1 };
         let inner = (threads / self.targets.len().max(1)).max(1);
-        let mut collected = OutcomeCollector {
+        let mut collector = OutcomeCollector {
             arguments: &self.arguments,
             next_argument: 0,
             outcomes_of_argument: 0,
@@ -133,16 +133,16 @@ impl VerifyTargets {
             &self.targets,
             threads,
             |target| target.verify(request, inner, on_progress),
-            |at, outcome| collected.add(&self.targets[at], outcome),
+            |at, outcome| collector.add(&self.targets[at], outcome),
         );
-        collected.finish_arguments(self.arguments.len());
-        let mut judged = collected.collected;
-        note_duplicate_runs(&mut judged.outcomes);
+        collector.finish_arguments(self.arguments.len());
+        let mut results = collector.collected;
+        note_duplicate_runs(&mut results.outcomes);
         let is_of_replay = |outcome: &TargetOutcome| matches!(outcome, TargetOutcome::Report(report) if report.format_id() == Some(FormatId::ReplayJsonl));
-        if request.receipt.is_some() && !judged.outcomes.iter().any(|(_, outcome)| is_of_replay(outcome)) {
-            judged.warnings.push("--receipt was not used: no target is a REPLAY.jsonl".into());
+        if request.receipt.is_some() && !results.outcomes.iter().any(|(_, outcome)| is_of_replay(outcome)) {
+            results.warnings.push("--receipt was not used: no target is a REPLAY.jsonl".into());
         }
-        judged
+        results
     }
 }
 
@@ -176,10 +176,10 @@ impl VerifyTarget {
     ) -> Option<TargetOutcome> {
         let VerifyRequest { keys, options, receipt, digest, .. } = request;
         let replay_options = ReplayJsonlOptions { receipt: *receipt, digest: *digest };
-        let (read, place) = match &self.source {
+        let (read, record) = match &self.source {
             TargetSource::StandardInput => (content::open_standard_input(options, &replay_options), None),
-            TargetSource::Named(place) | TargetSource::InFolder(place) => {
-                (content::open_with(place, options, &replay_options), Some(place))
+            TargetSource::Named(record) | TargetSource::InFolder(record) => {
+                (content::open_with(record, options, &replay_options), Some(record))
             }
         };
         let content = match read {
@@ -195,13 +195,13 @@ impl VerifyTarget {
         let mut report = content.verify_with(keys, options, &Workers::new(threads, &count));
         // Bytes that the workers did not report are done now.
         on_progress(self.size_bytes.saturating_sub(counted.load(Ordering::Relaxed)));
-        if let TargetSource::InFolder(place) = &self.source
-            && is_unrelated_file(place.path(), &report)
+        if let TargetSource::InFolder(record) = &self.source
+            && is_unrelated_file(record.path(), &report)
         {
             return None;
         }
         if *digest {
-            match file_digest_entry(&content, place) {
+            match file_digest_entry(&content, record) {
                 Ok(digest) => report.digests.extend(digest),
                 Err(error) => return Some(TargetOutcome::Unreadable(error)),
             }
@@ -230,7 +230,7 @@ impl OutcomeCollector<'_> {
         self.outcomes_of_argument += 1;
         let name = match &target.source {
             TargetSource::StandardInput => "-".into(),
-            TargetSource::Named(place) | TargetSource::InFolder(place) => place.path().to_string_lossy(),
+            TargetSource::Named(record) | TargetSource::InFolder(record) => record.path().to_string_lossy(),
         };
         self.collected.outcomes.push((name.into_owned(), outcome));
     }
@@ -245,12 +245,12 @@ impl OutcomeCollector<'_> {
                 PathArgument::Unreadable(error) => {
                     self.collected.outcomes.push((name.clone(), TargetOutcome::Unreadable(error.clone())));
                 }
-                PathArgument::Folder { records: places, links } if self.outcomes_of_argument == 0 => {
-                    let report = empty_folder_report(places.len(), *links);
+                PathArgument::Folder { records, links } if self.outcomes_of_argument == 0 => {
+                    let report = empty_folder_report(records.len(), *links);
                     self.collected.outcomes.push((name.clone(), TargetOutcome::Report(report)));
                 }
-                PathArgument::Folder { records: places, links } => {
-                    if let Some(others) = skipped_summary(places.len() - self.outcomes_of_argument, *links) {
+                PathArgument::Folder { records, links } => {
+                    if let Some(others) = skipped_summary(records.len() - self.outcomes_of_argument, *links) {
                         self.collected.warnings.push(format!("{}: {others}", Shown::whole(name)));
                     }
                 }

@@ -48,8 +48,8 @@ struct TruncatingSink {
 impl ByteSink for TruncatingSink {
     fn put(&mut self, bytes: &[u8]) {
         self.total_bytes += bytes.len() as u64;
-        let room = MAX_TEXT_BYTES.saturating_sub(self.prefix.len());
-        self.prefix.extend(bytes.iter().take(room));
+        let free_bytes = MAX_TEXT_BYTES.saturating_sub(self.prefix.len());
+        self.prefix.extend(bytes.iter().take(free_bytes));
     }
 }
 

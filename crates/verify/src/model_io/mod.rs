@@ -108,9 +108,9 @@ pub fn verify_with(
     run: impl FnOnce(&[ModelIoJob<'_, '_>]) -> Vec<ModelIoFindings>,
 ) -> Report {
     match ModelIoScan::read(bytes, options) {
-        Ok(survey) => {
-            let findings = run(&survey.jobs());
-            survey.into_report(findings)
+        Ok(scan) => {
+            let findings = run(&scan.jobs());
+            scan.into_report(findings)
         }
         Err(error) => verdict::unreadable_report(bytes, &error),
     }

@@ -28,7 +28,7 @@ pub fn verify_with(
     let session = members.document(pack::SESSION_FILE).unwrap_or_default();
     let mut report = verify_session_with(session, options, run);
     report.checks.push(Check::holding(MODEL_IO_BINDING));
-    let held = report.pass();
+    let passed = report.pass();
     match check_binding(members.document(pack::RUN_FILE).unwrap_or_default(), &report, options) {
         Ok(SessionBinding::Named) => {}
         Ok(SessionBinding::Absent) => {
@@ -37,7 +37,7 @@ pub fn verify_with(
         }
         Err(reason) => {
             report.fail(MODEL_IO_BINDING, reason);
-            if held {
+            if passed {
                 report.summary = "the session is intact, but run.json does not name it".into();
             } else if report.check(SCHEMA) == Some(true) {
                 report.summary = report.failure_summary().unwrap_or_default();

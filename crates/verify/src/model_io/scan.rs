@@ -45,7 +45,7 @@ impl<'a> ModelIoScan<'a> {
     /// Fails if the text is not strict JSON within the limits, or not an object.
     pub fn read(bytes: &'a [u8], options: &Options) -> Result<Self, ModelIoReadError> {
         let mut reader = ModelIoReader::open(bytes, &options.limits)?;
-        let mut survey = Self {
+        let mut scan = Self {
             head: ModelIoHead::default(),
             interactions: Vec::new(),
             count: 0,
@@ -53,27 +53,27 @@ impl<'a> ModelIoScan<'a> {
             responses: ResponseChecks::default(),
             metrics: SessionMetrics::default(),
         };
-        let mut places = IndexChecks::default();
+        let mut index_checks = IndexChecks::default();
         let mut hasher = Hasher::new();
         while let Some(interaction) = reader.next_interaction()? {
-            let at = survey.count;
-            places.check(at, &interaction, &survey.interactions, &mut survey.violations);
+            let at = scan.count;
+            index_checks.check(at, &interaction, &scan.interactions, &mut scan.violations);
             if read_content_hash(interaction.prompt_hash).is_none() {
-                survey.violations.push(MI6, ViolationPath::InteractionMember(at, "prompt_hash"), || {
+                scan.violations.push(MI6, ViolationPath::InteractionMember(at, "prompt_hash"), || {
                     let found = text_of(interaction.prompt_hash);
                     format!("prompt_hash must be sha256:<64 hex chars>, got {found}")
                 });
             }
-            survey.metrics.add(&interaction);
+            scan.metrics.add(&interaction);
             if at < MAX_INTERACTIONS {
-                survey.interactions.push(interaction);
+                scan.interactions.push(interaction);
             } else {
-                survey.responses.check(at, &interaction, &mut hasher);
+                scan.responses.check(at, &interaction, &mut hasher);
             }
-            survey.count += 1;
+            scan.count += 1;
         }
-        survey.head = *reader.head();
-        Ok(survey)
+        scan.head = *reader.head();
+        Ok(scan)
     }
 
     /// Returns the remaining work; none if SCHEMA does not hold.
@@ -117,14 +117,14 @@ impl<'a> IndexChecks<'a> {
         violations: &mut Violations,
     ) {
         let index = interaction.i.filter(|i| i.kind() == ValueKind::Number);
-        let in_place = index.is_some_and(|index| index.unsigned_integer() == Some(at as u64));
-        if !in_place {
+        let is_index_right = index.is_some_and(|index| index.unsigned_integer() == Some(at as u64));
+        if !is_index_right {
             violations.push(MI5, ViolationPath::InteractionMember(at, "i"), || match index {
                 Some(_) => format!("index must be {at}, got {}", text_of(index)),
                 None => format!("index must be a number, got {}", type_of(interaction.i)),
             });
         }
-        if self.is_duplicate(at, interaction, in_place, earlier) {
+        if self.is_duplicate(at, interaction, is_index_right, earlier) {
             violations.push(MI8, ViolationPath::Interaction(at), || {
                 format!("duplicate (prompt_hash, i) pair at index {at}")
             });
@@ -145,10 +145,10 @@ impl<'a> IndexChecks<'a> {
         &mut self,
         at: usize,
         interaction: &InteractionView<'a>,
-        in_place: bool,
+        is_index_right: bool,
         earlier: &[InteractionView<'a>],
     ) -> bool {
-        if at >= MAX_REMEMBERED_PAIRS || (in_place && self.pairs.is_none() && at < MAX_INTERACTIONS) {
+        if at >= MAX_REMEMBERED_PAIRS || (is_index_right && self.pairs.is_none() && at < MAX_INTERACTIONS) {
             return false;
         }
         let hasher = &mut self.hasher;

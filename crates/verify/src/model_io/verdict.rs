@@ -40,8 +40,8 @@ pub(super) fn has_required_members(head: &ModelIoHead<'_>) -> bool {
 }
 
 /// Runs the checks that the scan and the jobs did not, and writes the report.
-pub(super) fn finish_report(survey: ModelIoScan<'_>, findings: Vec<ModelIoFindings>) -> Report {
-    let ModelIoScan { head, count, violations: found, mut responses, metrics, .. } = survey;
+pub(super) fn finish_report(scan: ModelIoScan<'_>, findings: Vec<ModelIoFindings>) -> Report {
+    let ModelIoScan { head, count, violations: found, mut responses, metrics, .. } = scan;
     let mut report = Report::new(format_name(&head), &CHECKS);
     let mut violations = Violations::default();
     check_version(&head, &mut violations);
@@ -150,16 +150,16 @@ fn write_violations(report: &mut Report, violations: Violations) {
 /// Rule MI1.
 fn check_version(head: &ModelIoHead<'_>, violations: &mut Violations) {
     const NAME: &str = "model_io_schema_version";
-    let place = ViolationPath::Member(NAME);
+    let path = ViolationPath::Member(NAME);
     let value = head.model_io_schema_version.filter(|value| !value.is_null());
     match value.map(|value| value.with_string_bytes(|text| (text.is_empty(), is_version(text)))) {
-        None => violations.push(MI1, place, || format!("{NAME} is missing")),
+        None => violations.push(MI1, path, || format!("{NAME} is missing")),
         Some(None) => {
-            violations.push(MI1, place, || format!("{NAME} must be string, got {}", type_of(value)));
+            violations.push(MI1, path, || format!("{NAME} must be string, got {}", type_of(value)));
         }
-        Some(Some((true, _))) => violations.push(MI1, place, || format!("{NAME} cannot be empty")),
+        Some(Some((true, _))) => violations.push(MI1, path, || format!("{NAME} cannot be empty")),
         Some(Some((_, false))) => {
-            violations.push(MI1, place, || format!("{NAME} must be semver format, got {}", text_of(value)));
+            violations.push(MI1, path, || format!("{NAME} must be semver format, got {}", text_of(value)));
         }
         Some(Some((_, true))) => {}
     }

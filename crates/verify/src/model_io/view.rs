@@ -42,12 +42,12 @@ pub fn verify_or_err<'a>(
     bytes: &'a [u8],
     options: &Options,
 ) -> Result<Verified<SessionView<'a>>, NotVerified> {
-    let mut survey = ModelIoScan::read(bytes, options)
+    let mut scan = ModelIoScan::read(bytes, options)
         .map_err(|error| NotVerified::from(verdict::unreadable_report(bytes, &error)))?;
-    let findings = run_in_order(&survey.jobs());
-    let (head, interactions) = (survey.head, core::mem::take(&mut survey.interactions));
+    let findings = run_in_order(&scan.jobs());
+    let (head, interactions) = (scan.head, core::mem::take(&mut scan.interactions));
     let model_io_hash = findings.iter().find_map(|finding| finding.core.as_ref()?.as_ref().ok().copied());
-    let report = survey.into_report(findings);
+    let report = scan.into_report(findings);
     match model_io_hash {
         Some(model_io_hash) => Verified::if_pass(SessionView { head, interactions, model_io_hash }, report),
         None => Err(report.into()),

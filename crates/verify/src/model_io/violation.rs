@@ -80,12 +80,12 @@ const MAX_REASONS: usize = 20;
 
 impl Violations {
     /// Adds a violation. `message` is called only if the violation is listed.
-    pub(super) fn push(&mut self, rule: CheckId, place: ViolationPath, message: impl FnOnce() -> String) {
+    pub(super) fn push(&mut self, rule: CheckId, path: ViolationPath, message: impl FnOnce() -> String) {
         let count = self.counts.entry(rule).or_default();
         count.total += 1;
         if self.listed.len() < MAX_LISTED || count.listed < MAX_REASONS {
             count.listed += 1;
-            self.listed.push(LocatedViolation { rule, path: place, message: message() });
+            self.listed.push(LocatedViolation { rule, path, message: message() });
         }
     }
 
@@ -95,8 +95,8 @@ impl Violations {
             // Listed violations are counted when they are pushed below.
             self.counts.entry(rule).or_default().total += count.total - count.listed;
         }
-        for LocatedViolation { rule, path: place, message } in others.listed {
-            self.push(rule, place, || message);
+        for LocatedViolation { rule, path, message } in others.listed {
+            self.push(rule, path, || message);
         }
     }
 

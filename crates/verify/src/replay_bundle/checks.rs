@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use reenact_formats::replay_bundle::manifest::OutputsView;
 use reenact_formats::replay_bundle::{
-    CASSETTES, CoverageView, FILES as FILES_FOLDER, FileView, LIMIT_CODE, ManifestView, OUTPUTS,
+    CASSETTES_FOLDER, CoverageView, FILES_FOLDER, FileView, LIMIT_CODE, ManifestView, OUTPUTS_FOLDER,
     is_in_layout, manifest_limits, read_digest,
 };
 use reenact_json::syntax::SyntaxFault;
@@ -156,7 +156,7 @@ fn check_paths(
     let mut outside = Capped::default();
     for (name, _) in snapshot.members().filter(|(name, _)| !is_in_layout(name)) {
         outside.push(format!(
-            "{} is in none of the folders {FILES_FOLDER}, {OUTPUTS}, {CASSETTES}: other tools refuse such a bundle",
+            "{} is in none of the folders {FILES_FOLDER}, {OUTPUTS_FOLDER}, {CASSETTES_FOLDER}: other tools refuse such a bundle",
             Shown::new(name)
         ));
     }
@@ -270,7 +270,7 @@ fn check_secrets(snapshot: &BundleSnapshot, report: &mut Report) {
     for (name, facts) in snapshot.members() {
         let Some(leak) = &facts.leak else { continue };
         let line = leak_text(name, leak);
-        if name.starts_with(OUTPUTS) { notes.push(line) } else { faults.push(line) }
+        if name.starts_with(OUTPUTS_FOLDER) { notes.push(line) } else { faults.push(line) }
     }
     let manifest = snapshot.manifest().unwrap_or_default();
     let mut leak = None;

@@ -1,6 +1,6 @@
 //! Check 5: the digests of config, trace, policy and baseline.
 
-use reenact_formats::replay_bundle::{FILES, ManifestView, read_digest};
+use reenact_formats::replay_bundle::{FILES_FOLDER, ManifestView, read_digest};
 use reenact_json::{Digest, Shown, Value, ValueKind};
 
 use super::DIGESTS;
@@ -62,7 +62,7 @@ fn by_digest_only(what: &str, digest: &Digest) -> String {
 /// If none has, but another file there could be a config, then the bundle holds another config than the
 /// one that was used.
 fn check_config(digest: &Digest, snapshot: &BundleSnapshot, report: &mut Report) {
-    let in_files = || snapshot.members().filter(|(name, _)| name.starts_with(FILES));
+    let in_files = || snapshot.members().filter(|(name, _)| name.starts_with(FILES_FOLDER));
     if in_files().any(|(_, facts)| facts.digest == *digest) {
         return;
     }
@@ -70,7 +70,7 @@ fn check_config(digest: &Digest, snapshot: &BundleSnapshot, report: &mut Report)
     match others.next() {
         Some((name, facts)) => {
             let name = Shown::new(name);
-            let found = format!("no file in {FILES} has it; {name} has {}", facts.digest);
+            let found = format!("no file in {FILES_FOLDER} has it; {name} has {}", facts.digest);
             report.fail(DIGESTS, format!("config_digest is {digest}, {found}"));
         }
         None => report.notes.push(by_digest_only("config", digest)),

@@ -39,10 +39,10 @@ impl Leak {
 /// Adds the secrets of a text that begin in `[from, to)`. `base` is the offset of the text in its
 /// member.
 pub(super) fn scan(text: &[u8], from: usize, to: usize, base: u64, leak: &mut Option<Leak>) {
-    let place = |at: usize| base + at as u64;
+    let offset_of = |at: usize| base + at as u64;
     let found = RulePack::standard().scan(text);
     for finding in found.iter().filter(|finding| (from..to).contains(&finding.span.start)) {
-        Leak::add_finding(leak, finding.rule.clone(), place(finding.span.start));
+        Leak::add_finding(leak, finding.rule.clone(), offset_of(finding.span.start));
     }
     authorization_lines(text, |span| {
         // Findings are sorted and do not overlap, so the first that ends after the line's start
@@ -50,7 +50,7 @@ pub(super) fn scan(text: &[u8], from: usize, to: usize, base: u64, leak: &mut Op
         let next = found.partition_point(|finding| finding.span.end <= span.start);
         let is_known = found.get(next).is_some_and(|finding| finding.span.start < span.end);
         if (from..to).contains(&span.start) && !is_known {
-            Leak::add_finding(leak, Cow::Borrowed(AUTHORIZATION_LINE), place(span.start));
+            Leak::add_finding(leak, Cow::Borrowed(AUTHORIZATION_LINE), offset_of(span.start));
         }
     });
 }

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 
 use reenact_formats::replay_bundle::cassette::CassetteView;
 use reenact_formats::replay_bundle::{
-    CASSETTES, MANIFEST, MAX_MANIFEST_BYTES, archive_limits, archive_rules,
+    CASSETTES_FOLDER, MANIFEST, MAX_MANIFEST_BYTES, archive_limits, archive_rules,
 };
 use reenact_json::{Digest, Limits};
 #[cfg(feature = "disk")]
@@ -96,11 +96,11 @@ impl BundleSnapshot {
         Self::read_while(archive, |_, _| true, copies).map(|(snapshot, _)| snapshot)
     }
 
-    /// Reads an archive while `go_on` accepts the names. Returns true beside the snapshot if all names
+    /// Reads an archive while `accepts` returns true for the names. Returns true beside the snapshot if all names
     /// were accepted.
     pub(crate) fn read_while(
         mut archive: impl Read,
-        go_on: impl Fn(&Self, &str) -> bool,
+        accepts: impl Fn(&Self, &str) -> bool,
         copies: MemberCopies<'_>,
     ) -> Result<(Self, bool), PackError> {
         let mut first = Vec::new();
@@ -113,28 +113,30 @@ impl BundleSnapshot {
             None => return Ok((Self::from_fault(SnapshotFault::NoArchive), true)),
         }
         let archive = io::Cursor::new(first).chain(archive);
-        Self::from_members(|visit| read_tar_gz(archive, &archive_rules(), visit), go_on, copies)
+        Self::from_members(|visit| read_tar_gz(archive, &archive_rules(), visit), accepts, copies)
     }
 
     /// Reads an already decompressed tar like [`BundleSnapshot::read_while`].
     #[cfg(feature = "disk")]
     pub(crate) fn read_gunzipped_while(
         tar: impl io::BufRead,
-        go_on: impl Fn(&Self, &str) -> bool,
+        accepts: impl Fn(&Self, &str) -> bool,
     ) -> Result<(Self, bool), PackError> {
-        Self::from_members(|visit| read_gunzipped_tar(tar, &archive_rules(), visit), go_on, &mut |_| Ok(None))
+        Self::from_members(|visit| read_gunzipped_tar(tar, &archive_rules(), visit), accepts, &mut |_| {
+            Ok(None)
+        })
     }
 
     /// Collects the members that `read` passes to its visitor.
     fn from_members(
         read: impl FnOnce(&mut MemberVisitor<'_>) -> Result<ArchiveTotals, PackError>,
-        go_on: impl Fn(&Self, &str) -> bool,
+        accepts: impl Fn(&Self, &str) -> bool,
         copies: MemberCopies<'_>,
     ) -> Result<(Self, bool), PackError> {
         let mut snapshot = Self::default();
         let mut is_liked = true;
         let read = read(&mut |member| {
-            if !go_on(&snapshot, member.name()) {
+            if !accepts(&snapshot, member.name()) {
                 is_liked = false;
                 // Any error ends the reading; this one is not reported.
                 return Err(PackError::Duplicate { name: String::new() });
@@ -213,9 +215,9 @@ impl BundleSnapshot {
             return Err(PackError::UnsafeName { name: name.to_owned(), fault });
         }
         self.names.admit(name, false, &limits)?;
-        let largest = if name == MANIFEST { MAX_MANIFEST_BYTES } else { limits.member_bytes };
+        let max_bytes = if name == MANIFEST { MAX_MANIFEST_BYTES } else { limits.member_bytes };
         let left = limits.total_bytes.saturating_sub(self.bytes);
-        let mut content = content.take(largest.min(left) + 1);
+        let mut content = content.take(max_bytes.min(left) + 1);
         let size = if name == MANIFEST {
             let bytes = self.manifest.insert(Vec::new());
             content.read_to_end(bytes)?;
@@ -223,8 +225,8 @@ impl BundleSnapshot {
         } else {
             self.scan_member(name.to_owned(), &mut content)?
         };
-        if size > largest {
-            return Err(over(ArchiveLimit::MemberBytes, largest));
+        if size > max_bytes {
+            return Err(over(ArchiveLimit::MemberBytes, max_bytes));
         }
         if size > left {
             return Err(over(ArchiveLimit::TotalBytes, limits.total_bytes));
@@ -247,7 +249,7 @@ impl BundleSnapshot {
     fn scan_member(&mut self, name: String, content: &mut impl Read) -> Result<u64, PackError> {
         let passed = self.window.scan(content)?;
         // A cassette is one exchange. One that is larger than the window is not parsed.
-        let is_cassette = name.starts_with(CASSETTES) && name.ends_with(".json");
+        let is_cassette = name.starts_with(CASSETTES_FOLDER) && name.ends_with(".json");
         let whole = passed.whole.filter(|_| is_cassette);
         let cassette = whole.and_then(|whole| CassetteView::read(whole, &Limits::default()));
         let size = passed.size;

@@ -49,14 +49,14 @@ impl Default for ScanWindow {
 impl core::fmt::Debug for ScanWindow {
     /// Formats the name only, since the content may be secret.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Window").finish_non_exhaustive()
+        f.debug_struct("ScanWindow").finish_non_exhaustive()
     }
 }
 
 impl ScanWindow {
-    /// Creates a window of `room` bytes with this context.
-    fn with_sizes(room: usize, context_bytes: usize) -> Self {
-        Self { buffer: vec![0; room], context_bytes, hasher: Hasher::new() }
+    /// Creates a window of `buffer_bytes` bytes with this context.
+    fn with_sizes(buffer_bytes: usize, context_bytes: usize) -> Self {
+        Self { buffer: vec![0; buffer_bytes], context_bytes, hasher: Hasher::new() }
     }
 
     /// Reads a member to its end.
@@ -65,7 +65,7 @@ impl ScanWindow {
         let mut leak = None;
         self.hasher.clear();
         loop {
-            let Some(room) = self.buffer.get_mut(filled..).filter(|room| !room.is_empty()) else {
+            let Some(unfilled) = self.buffer.get_mut(filled..).filter(|unfilled| !unfilled.is_empty()) else {
                 let to = filled - self.context_bytes;
                 leak::scan(&self.buffer, from, to, base, &mut leak);
                 let keep = to - self.context_bytes;
@@ -73,10 +73,10 @@ impl ScanWindow {
                 (filled, base, from) = (filled - keep, base + keep as u64, self.context_bytes);
                 continue;
             };
-            match content.read(room) {
+            match content.read(unfilled) {
                 Ok(0) => break,
                 Ok(count) => {
-                    self.hasher.put(&room[..count]);
+                    self.hasher.put(&unfilled[..count]);
                     filled += count;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -10,11 +10,11 @@ macro_rules! codes {
     ($($name:ident $text:literal $check:ident,)*) => {
         /// Kind of a fault.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-        pub(super) enum Code {
+        pub(super) enum FaultCode {
             $($name,)*
         }
 
-        impl Code {
+        impl FaultCode {
             /// Returns the code that reports use.
             pub(super) fn name(self) -> &'static str {
                 match self {

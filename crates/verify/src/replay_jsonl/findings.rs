@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::CHECKS;
-use super::code::{Code, Warning};
+use super::code::{FaultCode, Warning};
 use crate::capped::Capped;
 use crate::{Report, ReportDetails};
 
@@ -11,19 +11,19 @@ use crate::{Report, ReportDetails};
 #[derive(Default)]
 pub(super) struct ReplayFindings {
     /// Texts of the faults by code.
-    faults: BTreeMap<Code, Capped<String>>,
+    faults: BTreeMap<FaultCode, Capped<String>>,
     /// First line and number of lines of each warning.
     warnings: BTreeMap<Warning, (u64, u64)>,
 }
 
 impl ReplayFindings {
     /// Adds a fault of the file as a whole, or of its receipt.
-    pub(super) fn push(&mut self, code: Code, text: impl core::fmt::Display) {
+    pub(super) fn push(&mut self, code: FaultCode, text: impl core::fmt::Display) {
         self.faults.entry(code).or_default().push(text.to_string());
     }
 
     /// Adds a fault of a line. Lines are counted from 1.
-    pub(super) fn push_at_line(&mut self, line: u64, code: Code, text: impl core::fmt::Display) {
+    pub(super) fn push_at_line(&mut self, line: u64, code: FaultCode, text: impl core::fmt::Display) {
         self.push(code, format_args!("line {line}: {text}"));
     }
 
@@ -33,7 +33,7 @@ impl ReplayFindings {
     }
 
     /// Returns true if there is a fault with this code.
-    pub(super) fn has_fault(&self, code: Code) -> bool {
+    pub(super) fn has_fault(&self, code: FaultCode) -> bool {
         self.faults.contains_key(&code)
     }
 

@@ -25,8 +25,8 @@ impl Fingerprint {
     pub(super) fn of(text: &[u8]) -> Self {
         let mut bytes = [0; 16];
         match (u8::try_from(text.len()), bytes.get_mut(1..=text.len())) {
-            (Ok(length), Some(room)) => {
-                room.copy_from_slice(text);
+            (Ok(length), Some(inline)) => {
+                inline.copy_from_slice(text);
                 bytes[0] = length;
             }
             _ => {

@@ -4,12 +4,14 @@
 //! matched by tool and params hash, in order.
 
 use reenact_formats::replay_jsonl::receipt::{MAX_RECEIPT_BYTES, ReceiptGeneration};
-use reenact_formats::replay_jsonl::{Field, Receipt, ReplayJsonlEventView, ReplayTotals, field, timestamp};
+use reenact_formats::replay_jsonl::{
+    Receipt, ReplayJsonlEventView, ReplayJsonlField, ReplayTotals, field, timestamp,
+};
 use reenact_json::canonical::ByteSink;
 use reenact_json::digest::Hasher;
 use reenact_json::{Digest, Limits, Value};
 
-use super::code::Code;
+use super::code::FaultCode;
 use super::findings::ReplayFindings;
 use super::pairing::{ByFingerprint, Fingerprint};
 use super::verifier::ComparedText;
@@ -91,17 +93,18 @@ impl<'a> ReceiptCheck<'a> {
     /// Reads a receipt; `None`, with a fault, if it cannot be compared with anything.
     pub(super) fn read(bytes: &'a [u8], limits: &Limits, findings: &mut ReplayFindings) -> Option<Self> {
         if bytes.len() as u64 > MAX_RECEIPT_BYTES {
-            findings.push(Code::BadReceipt, format_args!("it is larger than {MAX_RECEIPT_BYTES} bytes"));
+            findings.push(FaultCode::BadReceipt, format_args!("it is larger than {MAX_RECEIPT_BYTES} bytes"));
             return None;
         }
         let receipt = match Receipt::read(bytes, limits) {
             Ok(receipt) => receipt,
             Err(reenact_formats::replay_jsonl::ReceiptError::Syntax(error)) => {
-                findings.push(Code::BadReceipt, format_args!("it is not JSON: {}", error.describe(bytes)));
+                findings
+                    .push(FaultCode::BadReceipt, format_args!("it is not JSON: {}", error.describe(bytes)));
                 return None;
             }
             Err(error) => {
-                findings.push(Code::BadReceipt, error);
+                findings.push(FaultCode::BadReceipt, error);
                 return None;
             }
         };
@@ -147,7 +150,7 @@ impl<'a> ReceiptCheck<'a> {
                         later - 1,
                         shown_carried(&id)
                     );
-                    findings.push(Code::CallRepeated, text);
+                    findings.push(FaultCode::CallRepeated, text);
                 }
             }
         }
@@ -163,10 +166,10 @@ impl<'a> ReceiptCheck<'a> {
             Ok(computed) => {
                 let found = shown_carried(&carried_digest.string().unwrap_or_default());
                 let text = format!("canonical_json_sha256 is {found}, recomputed {computed}");
-                findings.push(Code::ReceiptDigest, text);
+                findings.push(FaultCode::ReceiptDigest, text);
             }
             Err(fault) => findings.push(
-                Code::ReceiptDigest,
+                FaultCode::ReceiptDigest,
                 format_args!("canonical_json_sha256 cannot be recomputed: {fault}"),
             ),
         }
@@ -187,7 +190,7 @@ impl<'a> ReceiptCheck<'a> {
         match self.receipt.generation {
             ReceiptGeneration::First => self.entry_of_id(id),
             ReceiptGeneration::Second => {
-                let key = call_key(call.get(Field::Tool), call.get(Field::ParamsHash));
+                let key = call_key(call.get(ReplayJsonlField::Tool), call.get(ReplayJsonlField::ParamsHash));
                 self.entries.get(&key).copied().unwrap_or(0)
             }
         }
@@ -210,23 +213,23 @@ impl<'a> ReceiptCheck<'a> {
     /// Compares session id, policy and issue of the `SessionStart`.
     pub(super) fn check_start(&mut self, event: &ReplayJsonlEventView<'_>, findings: &mut ReplayFindings) {
         let mut differ = |code, name: &str, own: Option<Value<'_>>, other: Option<Value<'_>>| {
-            let said = |value: Option<Value<'_>>| value.and_then(text);
-            if said(own) != said(other) {
-                let shown = |value| said(value).map_or("missing".into(), |text| shown_carried(&text));
+            let string_of = |value: Option<Value<'_>>| value.and_then(text);
+            if string_of(own) != string_of(other) {
+                let shown = |value| string_of(value).map_or("missing".into(), |text| shown_carried(&text));
                 let text = format!("{name} is {}, in the replay {}", shown(other), shown(own));
                 findings.push(code, text);
             }
         };
         let session = self.receipt.member("session_id");
-        differ(Code::SessionId, "session_id", event.get(Field::SessionId), session);
-        differ(Code::Policy, "the policy", field::policy(event), self.receipt.policy());
+        differ(FaultCode::SessionId, "session_id", event.get(ReplayJsonlField::SessionId), session);
+        differ(FaultCode::Policy, "the policy", field::policy(event), self.receipt.policy());
         if let Some(issue) = self.receipt.member("issue_number") {
-            let own = event.get(Field::IssueNumber).and_then(field::signed);
+            let own = event.get(ReplayJsonlField::IssueNumber).and_then(field::signed);
             let other = field::signed(issue);
             if own != other || other.is_none() && !issue.is_null() {
                 let shown = |issue: Option<i64>| issue.map_or("none".into(), |issue| issue.to_string());
                 let text = format!("issue_number is {}, in the replay {}", shown(other), shown(own));
-                findings.push(Code::Issue, text);
+                findings.push(FaultCode::Issue, text);
             }
         }
         self.compare_time("started_at", "SessionStart", event);
@@ -236,7 +239,7 @@ impl<'a> ReceiptCheck<'a> {
     /// events, so that is not a fault.
     fn compare_time(&mut self, name: &str, event_name: &str, event: &ReplayJsonlEventView<'_>) {
         let other = self.receipt.member(name).and_then(timestamp::instant);
-        let own = event.get(Field::T).and_then(timestamp::instant);
+        let own = event.get(ReplayJsonlField::T).and_then(timestamp::instant);
         if let (Some(own), Some(other)) = (own, other)
             && own != other
         {
@@ -253,23 +256,37 @@ impl<'a> ReceiptCheck<'a> {
         findings: &mut ReplayFindings,
     ) {
         let Some((at, other)) = self.receipt_call(entry) else {
-            let id = event.get(Field::Id).and_then(|id| id.string()).unwrap_or_default();
+            let id = event.get(ReplayJsonlField::Id).and_then(|id| id.string()).unwrap_or_default();
             let text = format!("the receipt has no call \"{}\"", shown_carried(&id));
-            return findings.push_at_line(line, Code::CallNotInReceipt, text);
+            return findings.push_at_line(line, FaultCode::CallNotInReceipt, text);
         };
         self.is_matched[at] = true;
         if self.receipt.generation == ReceiptGeneration::Second {
             // The next call of the same tool and params belongs to the next entry.
-            let key = call_key(event.get(Field::Tool), event.get(Field::ParamsHash));
+            let key = call_key(event.get(ReplayJsonlField::Tool), event.get(ReplayJsonlField::ParamsHash));
             match self.next_same_call[at] {
                 0 => self.entries.remove(&key),
                 next => self.entries.insert(key, next),
             };
             return;
         }
-        check_text(line, Code::Tool, "tool", event.get(Field::Tool), other.member("tool"), findings);
-        let own = event.get(Field::ParamsHash);
-        check_text(line, Code::CallParamsHash, "params_hash", own, other.member("params_hash"), findings);
+        check_text(
+            line,
+            FaultCode::Tool,
+            "tool",
+            event.get(ReplayJsonlField::Tool),
+            other.member("tool"),
+            findings,
+        );
+        let own = event.get(ReplayJsonlField::ParamsHash);
+        check_text(
+            line,
+            FaultCode::CallParamsHash,
+            "params_hash",
+            own,
+            other.member("params_hash"),
+            findings,
+        );
     }
 
     /// Compares a result with the entry of its call.
@@ -281,35 +298,39 @@ impl<'a> ReceiptCheck<'a> {
         findings: &mut ReplayFindings,
     ) {
         let Some((_, other)) = self.receipt_call(entry) else { return };
-        let own = event.get(Field::OutputHash);
-        check_text(line, Code::OutputHash, "output_hash", own, other.member("output_hash"), findings);
+        let own = event.get(ReplayJsonlField::OutputHash);
+        check_text(line, FaultCode::OutputHash, "output_hash", own, other.member("output_hash"), findings);
         // A value that is not a utility was already reported as a fault of the line.
-        let own = event.get(Field::StepUtility).and_then(field::utility);
+        let own = event.get(ReplayJsonlField::StepUtility).and_then(field::utility);
         if self.receipt.generation == ReceiptGeneration::First && own.is_some() {
             let other = other.member("step_utility").and_then(field::single_precision);
             if own != other {
                 let shown =
                     |value: Option<f32>| value.map_or("no number".into(), |value| format!("{value:?}"));
                 let text = format!("step_utility is {}, in the receipt {}", shown(own), shown(other));
-                findings.push_at_line(line, Code::Utility, text);
+                findings.push_at_line(line, FaultCode::Utility, text);
             }
         }
-        let own = event.get(Field::LatencyMs).and_then(field::unsigned);
+        let own = event.get(ReplayJsonlField::LatencyMs).and_then(field::unsigned);
         let other = other.member("latency_ms").and_then(field::unsigned);
         if own.is_some() && own != other {
             let shown = |value: Option<u64>| value.map_or("no integer".into(), |value| value.to_string());
             let text = format!("latency_ms is {}, in the receipt {}", shown(own), shown(other));
-            findings.push_at_line(line, Code::Latency, text);
+            findings.push_at_line(line, FaultCode::Latency, text);
         }
     }
 
     /// Adds the commands of a `Verification` event.
     pub(super) fn add_verification(&mut self, event: &ReplayJsonlEventView<'_>) {
         let list = |field| event.get(field).into_iter().flat_map(|list: Value<'_>| list.elements());
-        let delta = event.get(Field::VerificationDelta).and_then(field::signed).unwrap_or_default();
+        let delta =
+            event.get(ReplayJsonlField::VerificationDelta).and_then(field::signed).unwrap_or_default();
         self.last_run = VerificationRuns { all_passed: true, ..VerificationRuns::default() };
         for ran in [&mut self.all_runs, &mut self.last_run] {
-            ran.add(list(Field::Commands).map(text), list(Field::ExitCodes).map(field::signed));
+            ran.add(
+                list(ReplayJsonlField::Commands).map(text),
+                list(ReplayJsonlField::ExitCodes).map(field::signed),
+            );
             ran.delta = ran.delta.saturating_add(delta);
         }
     }
@@ -317,14 +338,14 @@ impl<'a> ReceiptCheck<'a> {
     /// Remembers the `SessionEnd`.
     pub(super) fn set_end(&mut self, event: &ReplayJsonlEventView<'_>) {
         self.has_session_end = true;
-        self.confidence = event.get(Field::Confidence).and_then(field::single_precision);
+        self.confidence = event.get(ReplayJsonlField::Confidence).and_then(field::single_precision);
         self.compare_time("completed_at", "SessionEnd", event);
     }
 
     /// Compares everything that is known only at the end of the replay.
     pub(super) fn check_at_end(
         &mut self,
-        figures: &ReplayTotals,
+        totals: &ReplayTotals,
         file: Option<Digest>,
         findings: &mut ReplayFindings,
     ) {
@@ -332,7 +353,7 @@ impl<'a> ReceiptCheck<'a> {
             let call = self.receipt.tool_calls()[at];
             let name = call.member("id").or(call.member("tool")).and_then(text).unwrap_or_default();
             let text = format!("tool_calls[{at}] (\"{}\") is not in the replay", shown_carried(&name));
-            findings.push(Code::CallNotInReplay, text);
+            findings.push(FaultCode::CallNotInReplay, text);
         }
         self.check_plan(findings);
         self.check_verification(findings);
@@ -342,18 +363,23 @@ impl<'a> ReceiptCheck<'a> {
             let other = self.receipt.member("final_confidence").and_then(field::single_precision);
             if Some(own) != other {
                 let shown = other.map_or("no number".into(), |other| format!("{other:?}"));
-                findings
-                    .push(Code::Confidence, format!("final_confidence is {shown}, in the replay {own:?}"));
+                findings.push(
+                    FaultCode::Confidence,
+                    format!("final_confidence is {shown}, in the replay {own:?}"),
+                );
             }
         }
-        self.check_metrics(figures, findings);
+        self.check_metrics(totals, findings);
         if self.names_replay_hash()
             && let Some(file) = file
         {
             let other = self.receipt.member("replay_hash");
             if other.and_then(field::digest) != Some(file) {
                 let shown = other.and_then(text).map_or("no string".into(), |text| shown_carried(&text));
-                findings.push(Code::ReplayHash, format!("replay_hash is {shown}, the file is sha256:{file}"));
+                findings.push(
+                    FaultCode::ReplayHash,
+                    format!("replay_hash is {shown}, the file is sha256:{file}"),
+                );
             }
         }
     }
@@ -366,11 +392,11 @@ impl<'a> ReceiptCheck<'a> {
             return;
         }
         if self.plan.as_ref().map(|plan| plan.digest) != other.as_ref().map(|other| other.digest) {
-            let shown = |said: &Option<ComparedText>| {
-                said.as_ref().map_or("missing".into(), |said| said.shown.clone())
+            let shown = |compared: &Option<ComparedText>| {
+                compared.as_ref().map_or("missing".into(), |compared| compared.shown.clone())
             };
             let text = format!("plan_hash is {}, in the replay {}", shown(&other), shown(&self.plan));
-            findings.push(Code::PlanHash, text);
+            findings.push(FaultCode::PlanHash, text);
         }
     }
 
@@ -402,30 +428,32 @@ impl<'a> ReceiptCheck<'a> {
                 (true, false) => "the exit codes are",
                 (true, true) => "verification_delta is",
             };
-            findings.push(Code::Verification, format!("{what} not as in the replay"));
+            findings.push(FaultCode::Verification, format!("{what} not as in the replay"));
         }
         let passed = self.receipt.member("metrics").and_then(|metrics| metrics.member("verification_passed"));
         if let Some(passed) = passed.and_then(|passed| passed.boolean())
             && (count > 0 && passed != all_passed)
         {
             findings.push(
-                Code::Verification,
+                FaultCode::Verification,
                 format!("verification_passed is {passed}, the exit codes say otherwise"),
             );
         }
     }
 
     /// Compares the number of calls and their total latency.
-    fn check_metrics(&self, figures: &ReplayTotals, findings: &mut ReplayFindings) {
+    fn check_metrics(&self, totals: &ReplayTotals, findings: &mut ReplayFindings) {
         let Some(metrics) = self.receipt.member("metrics") else { return };
         for (name, own) in
-            [("tool_calls", Some(figures.tool_calls)), ("tool_latency_ms_total", figures.total_latency_ms())]
+            [("tool_calls", Some(totals.tool_calls)), ("tool_latency_ms_total", totals.total_latency_ms())]
         {
             let Some(other) = metrics.member(name) else { continue };
             if field::unsigned(other) != own {
                 let own = own.map_or("more than 64 bits hold".into(), |own| own.to_string());
-                findings
-                    .push(Code::Metrics, format!("metrics.{name} is not {own}, as counted in the replay"));
+                findings.push(
+                    FaultCode::Metrics,
+                    format!("metrics.{name} is not {own}, as counted in the replay"),
+                );
             }
         }
     }
@@ -441,16 +469,16 @@ fn call_key(tool: Option<Value<'_>>, params_hash: Option<Value<'_>>) -> Fingerpr
 /// Compares a string of the event at `line` with that of the receipt.
 fn check_text(
     line: u64,
-    code: Code,
+    code: FaultCode,
     name: &str,
     own: Option<Value<'_>>,
     other: Option<Value<'_>>,
     findings: &mut ReplayFindings,
 ) {
-    let said = |value: Option<Value<'_>>| value.and_then(text);
+    let string_of = |value: Option<Value<'_>>| value.and_then(text);
     // A value that is not a string was already reported as a fault of the line.
-    if said(own).is_some() && said(own) != said(other) {
-        let shown = |value| said(value).map_or("missing".into(), |text| shown_carried(&text));
+    if string_of(own).is_some() && string_of(own) != string_of(other) {
+        let shown = |value| string_of(value).map_or("missing".into(), |text| shown_carried(&text));
         findings.push_at_line(
             line,
             code,

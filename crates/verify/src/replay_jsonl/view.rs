@@ -15,7 +15,7 @@ pub struct ReplayView<'a> {
     /// Limits under which the text was read.
     limits: Limits,
     /// Numbers that sum up the session.
-    figures: ReplayTotals,
+    totals: ReplayTotals,
 }
 
 impl<'a> ReplayView<'a> {
@@ -28,8 +28,8 @@ impl<'a> ReplayView<'a> {
     }
 
     /// Returns the numbers that sum up the session.
-    pub fn figures(&self) -> &ReplayTotals {
-        &self.figures
+    pub fn totals(&self) -> &ReplayTotals {
+        &self.totals
     }
 }
 
@@ -44,8 +44,8 @@ pub fn verify_or_err<'a>(
     options: &Options,
 ) -> Result<Verified<ReplayView<'a>>, NotVerified> {
     match ReplayVerifier::new(replay_options, options).run(bytes) {
-        Ok((report, figures)) => {
-            Verified::if_pass(ReplayView { bytes, limits: options.limits, figures }, report)
+        Ok((report, totals)) => {
+            Verified::if_pass(ReplayView { bytes, limits: options.limits, totals }, report)
         }
         Err(error) => Err(super::read_error_report(&error).into()),
     }

@@ -67,7 +67,7 @@ pub(crate) static BUNDLE: Checker = Checker {
     id: FormatId::RerBundle,
     document: |_, _, _, _| unreadable_archive(&"it is neither a tar, nor a tar.gz, nor a zip"),
     members: |members, keys, options, workers| {
-        verify_with(members, keys, options, |survey| workers.run_batches(survey))
+        verify_with(members, keys, options, |reader| workers.run_batches(reader))
     },
     broken: Some(|broken| match broken {
         BrokenContainer::Archive(error) => unreadable_archive(error),
@@ -152,19 +152,19 @@ impl BundledArtifact {
         run: impl FnOnce(&mut RerBatchReader<'a>) -> Result<RerFindings<'a>, SyntaxError>,
     ) -> Self {
         let bytes = bytes.unwrap_or_default();
-        let mut survey = match RerBatchReader::open(bytes, options) {
-            Ok(survey) => survey,
+        let mut reader = match RerBatchReader::open(bytes, options) {
+            Ok(reader) => reader,
             Err(error) => {
                 return Self::from_unreadable(unreadable_report(bytes, &RerHead::default(), &error));
             }
         };
-        let mut findings = match run(&mut survey) {
+        let mut findings = match run(&mut reader) {
             Ok(findings) => findings,
             Err(error) => {
-                return Self::from_unreadable(unreadable_report(bytes, survey.head(), &error.into()));
+                return Self::from_unreadable(unreadable_report(bytes, reader.head(), &error.into()));
             }
         };
-        let head = survey.head();
+        let head = reader.head();
         let hash = match head.document {
             Some(document) => manifest::artifact_hash(document).map_err(|fault| fault.to_string()),
             None => Err("the artifact could not be read".into()),
@@ -177,7 +177,7 @@ impl BundledArtifact {
             redacted: findings.total.redacted.count(),
             written_blobs: core::mem::take(&mut findings.total.written_blobs),
             key: key_id.and_then(|id| keys.find(&id)).map(|known| known.key),
-            report: survey.into_report(findings, keys),
+            report: reader.into_report(findings, keys),
         }
     }
 

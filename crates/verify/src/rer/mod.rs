@@ -37,11 +37,11 @@ use crate::{Keys, Options, Report};
 pub(crate) static ARTIFACT: Checker = Checker {
     id: FormatId::Rer,
     document: |bytes, keys, options, workers| {
-        verify_with(bytes, keys, options, |survey| workers.run_batches(survey))
+        verify_with(bytes, keys, options, |reader| workers.run_batches(reader))
     },
     members: |members, keys, options, workers| {
         let artifact = members.document(ARTIFACT_FILE).unwrap_or_default();
-        verify_with(artifact, keys, options, |survey| workers.run_batches(survey))
+        verify_with(artifact, keys, options, |reader| workers.run_batches(reader))
     },
     broken: None,
 };
@@ -98,13 +98,13 @@ pub fn verify_with<'a>(
     options: &Options,
     run: impl FnOnce(&mut RerBatchReader<'a>) -> Result<RerFindings<'a>, SyntaxError>,
 ) -> Report {
-    let mut survey = match RerBatchReader::open(bytes, options) {
-        Ok(survey) => survey,
+    let mut reader = match RerBatchReader::open(bytes, options) {
+        Ok(reader) => reader,
         Err(error) => return unreadable_report(bytes, &RerHead::default(), &error),
     };
-    match run(&mut survey) {
-        Ok(findings) => survey.into_report(findings, keys),
-        Err(error) => unreadable_report(bytes, survey.head(), &error.into()),
+    match run(&mut reader) {
+        Ok(findings) => reader.into_report(findings, keys),
+        Err(error) => unreadable_report(bytes, reader.head(), &error.into()),
     }
 }
 
@@ -112,9 +112,9 @@ pub fn verify_with<'a>(
 ///
 /// # Errors
 /// Returns the syntax error that ended the reading; nothing of the document counts then.
-pub fn check_in_order<'a>(survey: &mut RerBatchReader<'a>) -> Result<RerFindings<'a>, SyntaxError> {
+pub fn check_in_order<'a>(reader: &mut RerBatchReader<'a>) -> Result<RerFindings<'a>, SyntaxError> {
     let mut findings = RerFindings::default();
-    while let Some(job) = survey.next_batch()? {
+    while let Some(job) = reader.next_batch()? {
         findings.append(job.check());
     }
     Ok(findings)

@@ -48,13 +48,13 @@ pub fn verify_or_err<'a>(
 ) -> Result<Verified<ArtifactView<'a>>, NotVerified> {
     let refused =
         |head: &RerHead<'_>, error| NotVerified::from(super::unreadable_report(bytes, head, &error));
-    let mut survey =
+    let mut reader =
         RerBatchReader::open(bytes, options).map_err(|error| refused(&RerHead::default(), error))?;
-    let findings = match super::check_in_order(&mut survey) {
+    let findings = match super::check_in_order(&mut reader) {
         Ok(findings) => findings,
-        Err(error) => return Err(refused(survey.head(), error.into())),
+        Err(error) => return Err(refused(reader.head(), error.into())),
     };
-    let inner = ArtifactView { bytes, limits: options.limits, head: survey.head().clone() };
-    let report = survey.into_report(findings, keys);
+    let inner = ArtifactView { bytes, limits: options.limits, head: reader.head().clone() };
+    let report = reader.into_report(findings, keys);
     Verified::if_pass(inner, report)
 }

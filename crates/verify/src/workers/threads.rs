@@ -76,7 +76,7 @@ pub(super) fn map_all<I: Sync, T: Send>(
 /// bytes read since its last call.
 #[cfg(feature = "rer")]
 pub(super) fn run_batches<'a>(
-    survey: &mut crate::rer::RerBatchReader<'a>,
+    reader: &mut crate::rer::RerBatchReader<'a>,
     threads: usize,
     on_progress: &(dyn Fn(usize) + Sync),
 ) -> Result<crate::rer::RerFindings<'a>, reenact_json::SyntaxError> {
@@ -103,10 +103,10 @@ pub(super) fn run_batches<'a>(
         }
         let (mut at, mut offset) = (0, 0);
         let result = loop {
-            match survey.next_batch() {
+            match reader.next_batch() {
                 Ok(Some(job)) => {
-                    on_progress(survey.offset() - offset);
-                    offset = survey.offset();
+                    on_progress(reader.offset() - offset);
+                    offset = reader.offset();
                     if work.send((at, job)).is_err() {
                         break Ok(());
                     }

@@ -7,9 +7,9 @@ use reenact_json::Digest;
 use serde_json::{Value as Json, json};
 
 /// Rule, path and message of each violation, in order; and the hash of a session without any.
-pub(crate) type Judged = (Vec<(String, String, String)>, Option<String>);
+pub(crate) type Expected = (Vec<(String, String, String)>, Option<String>);
 
-pub(crate) fn report_of(session: &Json) -> Judged {
+pub(crate) fn report_of(session: &Json) -> Expected {
     let mut found: Vec<(String, String, String)> = Vec::new();
     let mut add = |rule: &str, path: String, message: String| found.push((rule.into(), path, message));
     let Some(members) = session.as_object() else {

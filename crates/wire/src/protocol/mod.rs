@@ -123,8 +123,8 @@ pub(crate) trait Protocol: Send + Sync {
     }
 
     /// Writes an error as an event of a stream that has begun.
-    fn error_event(&self, refusal: &ErrorReply<'_>) -> String {
-        format!("data: {}\n\n", (openai::VENDOR.error_body)(refusal))
+    fn error_event(&self, reply: &ErrorReply<'_>) -> String {
+        format!("data: {}\n\n", (openai::VENDOR.error_body)(reply))
     }
 
     /// Returns the names of the request members that hold the conversation.

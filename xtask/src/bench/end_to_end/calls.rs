@@ -78,27 +78,27 @@ impl BenchCallKind {
     /// Returns a request body of about 4 KB; `turn` makes it differ from others.
     pub(super) fn prompt(self, turn: u64) -> Bytes {
         let file = "fn total(items: &[Item]) -> u64 {\\n    items.iter().map(|item| item.price).sum()\\n}\\n";
-        let said = [
+        let messages = [
             ("system", format!("You are a careful engineer.\\n\\n{}", long_text(900))),
             ("user", format!("Turn {turn}: what does \\\"total\\\" do?\\n```rust\\n{}```", file.repeat(9))),
             ("assistant", long_text(1100)),
             ("user", format!("And then? {}", long_text(1000))),
         ];
-        let mut said = said.map(|(role, text)| format!(r#"{{"role":"{role}","content":"{text}"}}"#));
+        let mut messages = messages.map(|(role, text)| format!(r#"{{"role":"{role}","content":"{text}"}}"#));
         // The first turn of a connection has no result to bring.
         if self == Self::Tool && turn & TURN_MASK > 1 {
             let id = call_id(turn - 1);
             let function = format!(r#"{{"name":"{TOOL}","arguments":"{{\"item\":{turn}}}"}}"#);
             let call = format!(r#"{{"id":"{id}","type":"function","function":{function}}}"#);
             let result = long_text(750);
-            said[3] = format!(
+            messages[3] = format!(
                 r#"{{"role":"assistant","content":null,"tool_calls":[{call}]}},{{"role":"tool","tool_call_id":"{id}","content":"{result}"}}"#
             );
         }
         let is_stream = self == Self::Stream;
         let body = format!(
             r#"{{"model":"gpt-5","temperature":0.2,"stream":{is_stream},"messages":[{}]}}"#,
-            said.join(",")
+            messages.join(",")
         );
         body.into()
     }
@@ -150,9 +150,9 @@ pub(super) fn script() -> Script {
 /// Returns an answer whose tool call has this id.
 fn with_call_id(id: &str, answer: &ScriptedAnswer) -> ScriptedAnswer {
     let mut body = answer.body();
-    let place = body.windows(CALL_ID_PREFIX.len()).position(|bytes| bytes == CALL_ID_PREFIX.as_bytes());
-    if let Some(place) = place.and_then(|from| body.get_mut(from..from + id.len())) {
-        place.copy_from_slice(id.as_bytes());
+    let slot = body.windows(CALL_ID_PREFIX.len()).position(|bytes| bytes == CALL_ID_PREFIX.as_bytes());
+    if let Some(slot) = slot.and_then(|from| body.get_mut(from..from + id.len())) {
+        slot.copy_from_slice(id.as_bytes());
     }
     ScriptedAnswer { steps: vec![ScriptStep::send(body)], ..answer.clone() }
 }
@@ -189,13 +189,13 @@ impl BenchRun {
     fn start_with(envelope: Option<&str>, folder: &Path) -> Result<Self, String> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let name = format!("run-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let place = RemovedOnDrop(folder.join(name));
+        let folder = RemovedOnDrop(folder.join(name));
         let signer = TestKey::of(7);
         let envelope = envelope.map(str::as_bytes);
         let start = RunStart { envelope, ..RunStart::new(RunId::generate().map_err(error_text)?) };
         let recorder =
-            Recorder::builder(&RunStore::new(&place.0), &signer).begin(&start).map_err(error_text)?;
-        Ok(Self { folder: place, recorder, signer })
+            Recorder::builder(&RunStore::new(&folder.0), &signer).begin(&start).map_err(error_text)?;
+        Ok(Self { folder, recorder, signer })
     }
 
     /// Returns a writer of the run's events.
@@ -205,21 +205,21 @@ impl BenchRun {
 
     /// Returns the policy to enforce, set up as the command does it; `None` without an envelope.
     pub(super) fn policy(&self) -> Option<EnforcedPolicy> {
-        let warden = self.recorder.policy_engine()?;
-        let desk = ApprovalQueue::new(
+        let engine = self.recorder.policy_engine()?;
+        let approvals = ApprovalQueue::new(
             self.recorder.folder(),
             self.recorder.run_id(),
             Vec::new(),
             Duration::from_secs(600),
         );
-        Some(EnforcedPolicy { engine: warden, prices: PriceTable::list_prices(), approvals: desk })
+        Some(EnforcedPolicy { engine, prices: PriceTable::list_prices(), approvals })
     }
 
     /// Opens the run's write-ahead log, as the command does; `None` if the machine has no place for
     /// one.
     pub(super) fn open_wal(&self) -> Result<Option<Wal>, String> {
-        let Some(place) = wal::WalDir::find() else { return Ok(None) };
-        self.event_writer().create_wal(&place, self.recorder.run_id()).map(Some).map_err(error_text)
+        let Some(dir) = wal::WalDir::find() else { return Ok(None) };
+        self.event_writer().create_wal(&dir, self.recorder.run_id()).map(Some).map_err(error_text)
     }
 
     /// Ends the run and seals it `times` times; `sealed` is called with each artifact and the time

@@ -34,28 +34,28 @@ impl BenchClient {
     /// Connects on every route, and makes the first calls on each.
     pub(super) async fn open(
         number: u64,
-        ways: Vec<Arc<CallTarget>>,
+        targets: Vec<Arc<CallTarget>>,
         kind: BenchCallKind,
         vendor: Arc<ScriptedVendor>,
     ) -> Result<Self, String> {
         let mut lane = Self { number, kind, vendor, routes: Vec::new() };
-        for address in &ways {
+        for address in &targets {
             lane.routes.push(ClientRoute { connection: HttpConnection::open(address).await?, calls: 0 });
         }
         for _ in 0..WARM_UP_CALLS {
-            for way in 0..ways.len() {
-                lane.call(way).await?;
+            for route in 0..targets.len() {
+                lane.call(route).await?;
             }
         }
         Ok(lane)
     }
 
     /// Makes one call on a route.
-    async fn call(&mut self, way: usize) -> Result<CallTimes, String> {
+    async fn call(&mut self, route: usize) -> Result<CallTimes, String> {
         let ClientRoute { connection: line, calls: turn } =
-            self.routes.get_mut(way).ok_or("there is no such way")?;
+            self.routes.get_mut(route).ok_or("there is no such way")?;
         *turn += 1;
-        let turn = self.number << 40 | (way as u64) << 32 | *turn;
+        let turn = self.number << 40 | (route as u64) << 32 | *turn;
         let body = self.kind.prompt(turn);
         match self.kind {
             BenchCallKind::Answer => line.call(body, None, || {}).await,
@@ -82,7 +82,7 @@ impl BenchClient {
         let mut times = vec![Vec::new(); self.routes.len()];
         // Clients begin with different routes.
         let first = usize::try_from(self.number).unwrap_or_default();
-        for way in (0..times.len()).cycle().skip(first % times.len()) {
+        for route in (0..times.len()).cycle().skip(first % times.len()) {
             if let Some(every) = every {
                 tokio::time::sleep_until(next.into()).await;
                 // A late call is not made up for: the calls after it would come in a burst.
@@ -91,17 +91,17 @@ impl BenchClient {
             if Instant::now() >= until {
                 break;
             }
-            let took = self.call(way).await?;
-            times.get_mut(way).ok_or("there is no such way")?.push(took);
+            let took = self.call(route).await?;
+            times.get_mut(route).ok_or("there is no such way")?.push(took);
         }
         Ok(times)
     }
 
     /// Calls on one route as fast as it answers; returns the client with the number of calls.
-    pub(super) async fn call_until(mut self, way: usize, until: Instant) -> Result<(Self, u32), String> {
+    pub(super) async fn call_until(mut self, route: usize, until: Instant) -> Result<(Self, u32), String> {
         let mut count = 0;
         while Instant::now() < until {
-            self.call(way).await?;
+            self.call(route).await?;
             count += 1;
         }
         Ok((self, count))

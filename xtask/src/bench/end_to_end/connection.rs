@@ -142,7 +142,7 @@ impl HttpConnection {
         let answer = self.sender.send_request(request).await.map_err(error_text)?;
         let status = answer.status();
         let mut body = answer.into_body();
-        let (mut first, mut at_first, mut said_no) = (None, Some(at_first), Vec::new());
+        let (mut first, mut at_first, mut error_body) = (None, Some(at_first), Vec::new());
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(error_text)?;
             let piece = frame.data_ref().map(|piece| &piece[..]).unwrap_or_default();
@@ -153,12 +153,15 @@ impl HttpConnection {
                 at_first();
             }
             if !status.is_success() {
-                said_no.extend_from_slice(piece);
+                error_body.extend_from_slice(piece);
             }
         }
         let whole = begun.elapsed();
         if !status.is_success() {
-            return Err(format!("a call was answered with {status}: {}", String::from_utf8_lossy(&said_no)));
+            return Err(format!(
+                "a call was answered with {status}: {}",
+                String::from_utf8_lossy(&error_body)
+            ));
         }
         Ok(CallTimes { first: first.ok_or("a call was answered with nothing")?, whole })
     }

@@ -84,27 +84,33 @@ enum GatewayRow {
 ///
 /// # Errors
 /// If a vendor or a gateway cannot be started, or if a call fails.
-pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result<(), String> {
+pub(super) fn rows(folder: &Path, is_selected: impl Fn(&str) -> bool) -> Result<(), String> {
     let mut is_first = true;
     for is_tls in [false, true] {
-        let way = if is_tls { "tls" } else { "plain" };
-        let mut asked = Vec::new();
+        let transport = if is_tls { "tls" } else { "plain" };
+        let mut selected = Vec::new();
         for connections in CONNECTIONS {
             let calls = BenchCallKind::ALL.map(|kind| (kind.name(), GatewayRow::Calls(kind)));
             let flood = (connections > 1).then_some(("flood", GatewayRow::Flood));
             let rows = calls.into_iter().chain(flood);
-            asked.extend(
-                rows.map(|(name, row)| (format!("gateway {way} {connections} {name}"), connections, row)),
+            selected.extend(
+                rows.map(|(name, row)| {
+                    (format!("gateway {transport} {connections} {name}"), connections, row)
+                }),
             );
             if !is_tls {
                 let copied = BenchCallKind::ALL.map(|kind| (kind.name(), GatewayRow::Copied(kind)));
-                asked.extend(
+                selected.extend(
                     copied
                         .map(|(name, row)| (format!("gateway copy {connections} {name}"), connections, row)),
                 );
-                asked.push((format!("gateway disk {connections} answer"), connections, GatewayRow::Durable));
+                selected.push((
+                    format!("gateway disk {connections} answer"),
+                    connections,
+                    GatewayRow::Durable,
+                ));
                 let enforced = [BenchCallKind::Answer, BenchCallKind::Stream, BenchCallKind::Tool];
-                asked.extend(enforced.map(|kind| {
+                selected.extend(enforced.map(|kind| {
                     (
                         format!("gateway policy {connections} {}", kind.name()),
                         connections,
@@ -113,8 +119,8 @@ pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result
                 }));
             }
         }
-        asked.retain(|(name, ..)| is_asked_for(name));
-        for (name, connections, row) in asked {
+        selected.retain(|(name, ..)| is_selected(name));
+        for (name, connections, row) in selected {
             if std::mem::take(&mut is_first) {
                 println!(
                     "{:<34} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7}",
@@ -130,7 +136,7 @@ pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result
                     "calls"
                 );
             }
-            let flight = match row {
+            let bench = match row {
                 GatewayRow::Calls(_) | GatewayRow::Flood => {
                     GatewayBench::start(folder, is_tls)?.with_gateway()?
                 }
@@ -141,13 +147,13 @@ pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result
                 }
             };
             let measured = match row {
-                GatewayRow::Durable => flight.calls(&name, connections, BenchCallKind::Answer),
+                GatewayRow::Durable => bench.calls(&name, connections, BenchCallKind::Answer),
                 GatewayRow::Calls(kind) | GatewayRow::Copied(kind) | GatewayRow::Enforced(kind) => {
-                    flight.calls(&name, connections, kind)
+                    bench.calls(&name, connections, kind)
                 }
-                GatewayRow::Flood => flight.flood(&name, connections),
+                GatewayRow::Flood => bench.flood(&name, connections),
             };
-            measured.and(flight.stop_all()).map_err(|error| format!("{name}: {error}"))?;
+            measured.and(bench.stop_all()).map_err(|error| format!("{name}: {error}"))?;
         }
     }
     Ok(())
@@ -192,24 +198,24 @@ impl<'f> GatewayBench<'f> {
 
     /// Adds a route through a gateway that records.
     fn with_gateway(self) -> Result<Self, String> {
-        let book = BenchRun::start(self.folder)?;
-        self.with_recording(book, Durability::Process)
+        let run = BenchRun::start(self.folder)?;
+        self.with_recording(run, Durability::Process)
     }
 
     /// Adds a route through a gateway that records and waits for the disk.
     fn with_durable_gateway(self) -> Result<Self, String> {
-        let book = BenchRun::start(self.folder)?;
-        self.with_recording(book, Durability::Machine)
+        let run = BenchRun::start(self.folder)?;
+        self.with_recording(run, Durability::Machine)
     }
 
     /// Adds a route through a gateway that enforces an envelope.
     fn with_enforcing_gateway(self) -> Result<Self, String> {
-        let book = BenchRun::start_enforced(self.folder)?;
-        self.with_recording(book, Durability::Process)
+        let run = BenchRun::start_enforced(self.folder)?;
+        self.with_recording(run, Durability::Process)
     }
 
     /// Adds a route through a gateway that records into a run.
-    fn with_recording(mut self, book: BenchRun, durability: Durability) -> Result<Self, String> {
+    fn with_recording(mut self, run: BenchRun, durability: Durability) -> Result<Self, String> {
         let mut environment = NetworkEnvironment::default();
         if let Some(authority) = self.vendor.authority_pem() {
             let path = self.folder.join("authority.pem");
@@ -219,18 +225,18 @@ impl<'f> GatewayBench<'f> {
         let upstream = self.vendor.base_url(Interface::OPENAI).parse().map_err(error_text)?;
         let routes = vec![VendorRoute::to(Interface::OPENAI, upstream)];
         let work = GatewayMode::Record(Box::new(RecordingConfig {
-            writer: book.event_writer(),
-            log: book.open_wal()?,
+            writer: run.event_writer(),
+            log: run.open_wal()?,
             durability,
-            policy: book.policy(),
+            policy: run.policy(),
             routes,
             environment,
             limits: GatewayLimits::default(),
         }));
-        let home = GatewayThread::spawn()?;
-        let gateway = home.start(work)?;
+        let thread = GatewayThread::spawn()?;
+        let gateway = thread.start(work)?;
         self.routes.push(CallTarget::of_gateway(&gateway)?);
-        self.gateways.push(RecordingGateway { gateway, thread: home, run: book });
+        self.gateways.push(RecordingGateway { gateway, thread, run });
         Ok(self)
     }
 
@@ -239,9 +245,9 @@ impl<'f> GatewayBench<'f> {
     /// # Errors
     /// If a gateway could not record a call: a call that was not recorded would not count.
     fn stop_all(self) -> Result<(), String> {
-        for RecordingGateway { gateway, thread: home, run: book } in self.gateways {
-            home.stop(gateway)?;
-            drop(book);
+        for RecordingGateway { gateway, thread, run } in self.gateways {
+            thread.stop(gateway)?;
+            drop(run);
         }
         Ok(())
     }
@@ -307,16 +313,16 @@ impl<'f> GatewayBench<'f> {
             let mut lanes = self.open_clients(connections, BenchCallKind::Answer).await?;
             let mut calls = [0, 0];
             for slice in 0..2 * SLICES {
-                let way = usize::from(slice % 2 == 1);
+                let route = usize::from(slice % 2 == 1);
                 let until = Instant::now() + ROW_DURATION / (2 * SLICES);
                 let mut running = JoinSet::new();
                 for lane in lanes.drain(..) {
-                    running.spawn(lane.call_until(way, until));
+                    running.spawn(lane.call_until(route, until));
                 }
                 while let Some(ended) = running.join_next().await {
                     let (lane, count) = ended.map_err(error_text)??;
                     lanes.push(lane);
-                    calls[way] += count;
+                    calls[route] += count;
                 }
             }
             Ok::<_, String>(calls.map(|calls| f64::from(calls) / (ROW_DURATION / 2).as_secs_f64()))
@@ -337,8 +343,8 @@ impl<'f> GatewayBench<'f> {
     ) -> Result<Vec<BenchClient>, String> {
         let mut warming = JoinSet::new();
         for number in 0..connections as u64 {
-            let (ways, vendor) = (self.routes.clone(), Arc::clone(&self.vendor));
-            warming.spawn(BenchClient::open(number, ways, kind, vendor));
+            let (targets, vendor) = (self.routes.clone(), Arc::clone(&self.vendor));
+            warming.spawn(BenchClient::open(number, targets, kind, vendor));
         }
         let mut lanes = Vec::new();
         while let Some(lane) = warming.join_next().await {

@@ -28,9 +28,9 @@ const TURNS: usize = 3;
 ///
 /// # Errors
 /// If the recorder fails, or if the child process for the memory cannot be run.
-pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result<(), String> {
+pub(super) fn rows(folder: &Path, is_selected: impl Fn(&str) -> bool) -> Result<(), String> {
     let row = |name: &str, row: fn(&Path) -> Result<String, String>| {
-        if is_asked_for(name) {
+        if is_selected(name) {
             println!("{name:<34} {}", row(folder)?);
         }
         Ok::<_, String>(())
@@ -44,8 +44,8 @@ pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result
 
 /// Measures events that hold hardly more than their own frame.
 fn small_events(folder: &Path) -> Result<String, String> {
-    let (rate, bytes) = fastest(folder, |pen, _| {
-        pen.record_gap("request trailers", "they are not recorded").map_err(error_text)
+    let (rate, bytes) = fastest(folder, |writer, _| {
+        writer.record_gap("request trailers", "they are not recorded").map_err(error_text)
     })?;
     Ok(format!("{rate:>9.0} events/s of {bytes:.0} bytes, budget 200000"))
 }
@@ -53,9 +53,9 @@ fn small_events(folder: &Path) -> Result<String, String> {
 /// Measures events with a flush of the disk after each, and after every 64.
 fn durable_events(folder: &Path) -> Result<String, String> {
     let after = |group: u64| {
-        fastest(folder, move |pen, turn| {
-            pen.record_gap("request trailers", "they are not recorded").map_err(error_text)?;
-            if (turn + 1).is_multiple_of(group) { pen.sync().map_err(error_text) } else { Ok(()) }
+        fastest(folder, move |writer, turn| {
+            writer.record_gap("request trailers", "they are not recorded").map_err(error_text)?;
+            if (turn + 1).is_multiple_of(group) { writer.sync().map_err(error_text) } else { Ok(()) }
         })
     };
     let ((alone, _), (grouped, bytes)) = (after(1)?, after(64)?);
@@ -66,7 +66,7 @@ fn durable_events(folder: &Path) -> Result<String, String> {
 fn exchanges(folder: &Path) -> Result<String, String> {
     let answer = ScriptedAnswer::json(200, BenchCallKind::Answer.prompt(0));
     let (rate, bytes) =
-        fastest(folder, |pen, turn| exchange(pen, &BenchCallKind::Answer.prompt(turn), &answer))?;
+        fastest(folder, |writer, turn| exchange(writer, &BenchCallKind::Answer.prompt(turn), &answer))?;
     Ok(format!("{rate:>9.0} events/s of {bytes:.0} bytes, masked, with match keys"))
 }
 
@@ -78,21 +78,21 @@ fn fastest(
 ) -> Result<(f64, f64), String> {
     let mut best = (0.0, 0.0);
     for _ in 0..TURNS {
-        let book = BenchRun::start(folder)?;
-        let pen = book.event_writer();
-        let before = pen.counts();
+        let run = BenchRun::start(folder)?;
+        let writer = run.event_writer();
+        let before = writer.counts();
         let begun = Instant::now();
         let mut turn = 0;
         let mut elapsed = Duration::ZERO;
         while elapsed < TURN_DURATION {
             // The clock is read every 64 actions only.
             for _ in 0..64 {
-                act(&pen, turn)?;
+                act(&writer, turn)?;
                 turn += 1;
             }
             elapsed = begun.elapsed();
         }
-        let after = pen.counts();
+        let after = writer.counts();
         let events = (after.events - before.events) as f64;
         let rate = events / elapsed.as_secs_f64();
         if rate > best.0 {
@@ -104,16 +104,16 @@ fn fastest(
 
 /// Records exchanges until the journal has this many bytes.
 fn long_run(folder: &Path, bytes: u64) -> Result<BenchRun, String> {
-    let book = BenchRun::start(folder)?;
-    let (pen, answers) = (book.event_writer(), BenchCallKind::ALL.map(BenchCallKind::answer));
+    let run = BenchRun::start(folder)?;
+    let (writer, answers) = (run.event_writer(), BenchCallKind::ALL.map(BenchCallKind::answer));
     let mut turn = 0;
-    while pen.counts().bytes < bytes {
+    while writer.counts().bytes < bytes {
         for (kind, answer) in BenchCallKind::ALL.iter().zip(&answers) {
-            exchange(&pen, &kind.prompt(turn), answer)?;
+            exchange(&writer, &kind.prompt(turn), answer)?;
         }
         turn += 1;
     }
-    Ok(book)
+    Ok(run)
 }
 
 /// Measures the seal of a run of 64 MB against one hash of the artifact.
@@ -143,7 +143,7 @@ pub(in crate::bench) fn write_run(folder: &Path) -> Result<(), String> {
 }
 
 /// Records a request and its answer as a gateway does.
-pub(super) fn exchange(pen: &EventWriter, prompt: &[u8], answer: &ScriptedAnswer) -> Result<(), String> {
+pub(super) fn exchange(writer: &EventWriter, prompt: &[u8], answer: &ScriptedAnswer) -> Result<(), String> {
     let headers: [(&str, &[u8]); 5] = [
         ("host", b"127.0.0.1"),
         ("authorization", CREDENTIAL.as_bytes()),
@@ -153,9 +153,9 @@ pub(super) fn exchange(pen: &EventWriter, prompt: &[u8], answer: &ScriptedAnswer
     ];
     let (provider, method) = ("openai", "POST");
     let masked =
-        pen.mask_request(&RawRequest { provider, method, path: PATH, headers: &headers, body: prompt });
+        writer.mask_request(&RawRequest { provider, method, path: PATH, headers: &headers, body: prompt });
     let endpoint = Some("chat.completions");
-    let step = pen
+    let step = writer
         .record_call(
             &ExchangeCall { model: Some("gpt-5"), endpoint, ..ExchangeCall::new(CallKind::Model, &masked) },
             None,
@@ -182,5 +182,5 @@ pub(super) fn exchange(pen: &EventWriter, prompt: &[u8], answer: &ScriptedAnswer
         latency: Duration::from_millis(900),
         ..RawAnswer::default()
     };
-    pen.record_return(&step, answer).map_err(error_text)
+    writer.record_return(&step, answer).map_err(error_text)
 }

@@ -35,19 +35,19 @@ const TURNS: usize = 3;
 ///
 /// # Errors
 /// If the recorded run does not verify, or if a request is not answered from it.
-pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result<(), String> {
+pub(super) fn rows(folder: &Path, is_selected: impl Fn(&str) -> bool) -> Result<(), String> {
     let mut is_first = true;
     for kind in BenchCallKind::ALL {
         let rows = [1, 64].map(|connections| (format!("replay {connections} {}", kind.name()), connections));
-        let asked: Vec<_> = rows.into_iter().filter(|(name, _)| is_asked_for(name)).collect();
-        if asked.is_empty() {
+        let selected: Vec<_> = rows.into_iter().filter(|(name, _)| is_selected(name)).collect();
+        if selected.is_empty() {
             continue;
         }
         if std::mem::take(&mut is_first) {
             println!("{:<34} {:>10} {:>10} {:>10}", "replay", "exchanges", "load", "answers/s");
         }
         let run = recorded(kind, folder)?;
-        for (name, connections) in asked {
+        for (name, connections) in selected {
             let (mut load, mut took) = (Duration::MAX, Duration::MAX);
             for _ in 0..TURNS {
                 let turn = turn(&run, kind, connections).map_err(|error| format!("{name}: {error}"))?;
@@ -65,13 +65,13 @@ pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result
 
 /// Records a run of distinct requests of one kind, seals it and opens it.
 fn recorded(kind: BenchCallKind, folder: &Path) -> Result<Run, String> {
-    let book = BenchRun::start(folder)?;
-    let (pen, answer) = (book.event_writer(), kind.answer());
+    let bench_run = BenchRun::start(folder)?;
+    let (writer, answer) = (bench_run.event_writer(), kind.answer());
     for turn in 0..EXCHANGES {
-        exchange(&pen, &kind.prompt(turn), &answer)?;
+        exchange(&writer, &kind.prompt(turn), &answer)?;
     }
     let mut run = None;
-    book.seal(1, |sealed, _| {
+    bench_run.seal(1, |sealed, _| {
         let mut keys = Keys::default();
         keys.add_supplied(TestKey::of(7).public_key());
         let opened = open(fs::read(&sealed.path).map_err(error_text)?, &keys, &Options::default());
@@ -97,8 +97,8 @@ fn turn(run: &Run, kind: BenchCallKind, connections: u64) -> Result<(Duration, D
         routes: vec![VendorRoute::to(Interface::OPENAI, upstream)],
         limits: GatewayLimits::default(),
     });
-    let home = GatewayThread::spawn()?;
-    let gateway = home.start(work)?;
+    let thread = GatewayThread::spawn()?;
+    let gateway = thread.start(work)?;
     let address = CallTarget::of_gateway(&gateway)?;
     let prompts: Arc<Vec<_>> = Arc::new((0..EXCHANGES).map(|turn| kind.prompt(turn)).collect());
     let took = agent_runtime()?.block_on(async {
@@ -124,7 +124,7 @@ fn turn(run: &Run, kind: BenchCallKind, connections: u64) -> Result<(Duration, D
         }
         Ok::<_, String>(begun.elapsed())
     })?;
-    home.stop(gateway)?;
+    thread.stop(gateway)?;
     let outcome = player.outcome();
     if outcome.hits as u64 != EXCHANGES {
         return Err(format!("{} of {EXCHANGES} requests were answered from the run", outcome.hits));

@@ -84,7 +84,7 @@ pub(super) fn full_page(question: &PendingQuestion, now: Duration) -> String {
 
 /// Appends the facts of a question: ids, rule, required signer types and times.
 fn push_heading(request: &QuestionFile, now: Duration, text: &mut String) {
-    let asked = u64::try_from(request.asked_at_nanoseconds()).map_or(now, Duration::from_nanos);
+    let asked_at = u64::try_from(request.asked_at_nanoseconds()).map_or(now, Duration::from_nanos);
     let types = request.signer_types.as_deref().map_or("any approver".to_owned(), signer_types_text);
     let title = format!("{} {}", request.action.name(), Shown::new(&request.name));
     let _ = writeln!(text, "{}", paint(Tone::Title, &title));
@@ -93,7 +93,7 @@ fn push_heading(request: &QuestionFile, now: Duration, text: &mut String) {
         ("run", request.run_id.to_string()),
         ("rule", Shown::new(&request.rule).to_string()),
         ("by", types),
-        ("waits", format!("for {}", quantity::duration(now.saturating_sub(asked)))),
+        ("waits", format!("for {}", quantity::duration(now.saturating_sub(asked_at)))),
         ("until", Shown::new(&request.expires_at).to_string()),
     ] {
         let _ = writeln!(text, "  {word:<7} {says}");
@@ -118,7 +118,7 @@ fn question_json(question: &PendingQuestion) -> String {
         }),
     }
     object.string("input", request.input.as_str());
-    object.boolean("input_whole", request.is_whole);
+    object.boolean("input_whole", request.is_input_whole);
     object.name("input_size").push_str(&request.input_size.to_string());
     object.string("input_hash", request.input_hash.to_string().as_str());
     object.string("asked_at", request.asked_at.as_str());

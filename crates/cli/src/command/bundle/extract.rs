@@ -63,11 +63,14 @@ impl BundleExtractArgs {
         let (snapshot, report) =
             complete_snapshot(&self.target, &mut |name| temporary.create_file(name).map(Some))?;
         if !report.pass() {
-            let told = joined_reasons(&report);
+            let reasons = joined_reasons(&report);
             if !self.force {
-                return Err(CommandError::refused(format!("{}: not unpacked: {told}", shown(&self.target))));
+                return Err(CommandError::refused(format!(
+                    "{}: not unpacked: {reasons}",
+                    shown(&self.target)
+                )));
             }
-            output::print_notice(&format!("{}: {told}", shown(&self.target)));
+            output::print_notice(&format!("{}: {reasons}", shown(&self.target)));
         }
         temporary.rename(&self.out).map_err(failed)?;
         let files = snapshot.members().count() + usize::from(snapshot.manifest().is_some());

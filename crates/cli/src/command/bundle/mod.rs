@@ -84,10 +84,10 @@ fn complete_snapshot(
     if snapshot.fault().is_none() {
         return Ok((snapshot, report));
     }
-    let told = joined_reasons(&report);
-    let message = format!("{}: {told}", Shown::whole(&name));
+    let reasons = joined_reasons(&report);
+    let message = format!("{}: {reasons}", Shown::whole(&name));
     // A bundle over a limit was not read to its end, so that there is no verdict on it.
-    Err(if told.contains(LIMIT_CODE) {
+    Err(if reasons.contains(LIMIT_CODE) {
         CommandError::impossible(message)
     } else {
         CommandError::refused(message)

@@ -1,7 +1,7 @@
 //! `reenact bundle verify`: the checks of a bundle, whichever of the two kinds it is.
 //!
 //! An RER bundle is recognised by its content; anything else is verified as a Replay Bundle, so that a broken
-//! one gets the right report. Start reading at [`judge_path`].
+//! one gets the right report. Start reading at [`verify_path`].
 
 use std::path::{Path, PathBuf};
 
@@ -49,8 +49,9 @@ impl BundleVerifyArgs {
         let keys = runs::load_keys(&KeyFileArgs { key: self.key.clone(), ..KeyFileArgs::default() })?;
         let mut code = 0;
         for (at, target) in self.targets.iter().enumerate() {
-            let outcome =
-                self.judge(target, &keys).map_or_else(TargetOutcome::Unreadable, TargetOutcome::Report);
+            let outcome = self
+                .verify_target(target, &keys)
+                .map_or_else(TargetOutcome::Unreadable, TargetOutcome::Report);
             let name = target.to_string_lossy();
             output::print(&match self.json {
                 true => outcome.to_json(&name) + "\n",
@@ -63,13 +64,13 @@ impl BundleVerifyArgs {
     }
 
     /// Verifies one target, and adds the digest of the file if that was asked for.
-    fn judge(&self, target: &Path, keys: &Keys) -> Result<Report, UnreadableTarget> {
+    fn verify_target(&self, target: &Path, keys: &Keys) -> Result<Report, UnreadableTarget> {
         let is_pipe = target.as_os_str() == "-";
         let mut report = if is_pipe {
             let content = disk::open_standard_input(&Options::default(), &ReplayJsonlOptions::default())?;
-            judge_stream(&content, keys)
+            verify_content(&content, keys)
         } else {
-            judge_path(target, keys)?
+            verify_path(target, keys)?
         };
         if self.digest && is_pipe {
             output::print_notice(&format!("{}: a digest is given of files only", Shown::new("-")));
@@ -86,32 +87,32 @@ fn replay_bundle_options() -> Options {
 }
 
 /// Verifies a file or a folder: as the kind of bundle that its content says, otherwise as a Replay Bundle.
-fn judge_path(path: &Path, keys: &Keys) -> Result<Report, UnreadableTarget> {
-    let (place, options) = (super::record_location(path), replay_bundle_options());
+fn verify_path(path: &Path, keys: &Keys) -> Result<Report, UnreadableTarget> {
+    let (record, options) = (super::record_location(path), replay_bundle_options());
     if !path.is_file() && !path.is_dir() {
-        return Ok(judge_stream(&disk::open(&place)?, keys));
+        return Ok(verify_content(&disk::open(&record)?, keys));
     }
     if super::may_be_other_format(path)
-        && let Some(report) = judge_if_bundle(&disk::open(&place)?, keys)
+        && let Some(report) = verify_if_bundle(&disk::open(&record)?, keys)
     {
         return Ok(report);
     }
-    Ok(disk::open_with(&place, &options, &ReplayJsonlOptions::default())?.verify(keys, &options))
+    Ok(disk::open_with(&record, &options, &ReplayJsonlOptions::default())?.verify(keys, &options))
 }
 
-/// Verifies content that came through a pipe and cannot be read twice, by the rules of [`judge_path`].
-fn judge_stream(content: &RecordContent, keys: &Keys) -> Report {
+/// Verifies content that came through a pipe and cannot be read twice, by the rules of [`verify_path`].
+fn verify_content(content: &RecordContent, keys: &Keys) -> Report {
     let options = replay_bundle_options();
     match content {
         // A REPLAY.jsonl is verified while it is read, and its bytes are gone. As a bundle it would fail like
         // an empty file.
         RecordContent::Replay(_) => verify(&[], keys, &options),
-        _ => judge_if_bundle(content, keys).unwrap_or_else(|| content.verify(keys, &options)),
+        _ => verify_if_bundle(content, keys).unwrap_or_else(|| content.verify(keys, &options)),
     }
 }
 
 /// Verifies content as what it is; `None` if that is no bundle.
-fn judge_if_bundle(content: &RecordContent, keys: &Keys) -> Option<Report> {
+fn verify_if_bundle(content: &RecordContent, keys: &Keys) -> Option<Report> {
     if matches!(content, RecordContent::Bytes(_) | RecordContent::Replay(_)) {
         return None;
     }

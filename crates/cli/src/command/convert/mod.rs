@@ -111,7 +111,7 @@ impl ConvertArgs {
         let key = if to_rer { Vec::new() } else { self.key.iter().map(PathBuf::from).collect() };
         let files = KeyFileArgs { key, hmac_key_file: self.hmac_key_file.clone() };
         let mut keys = runs::load_keys(&files)?;
-        let OpenedSource { name, record, digest, source_bytes: kept } =
+        let OpenedSource { name, record, digest, source_bytes } =
             source::open(&self.input, &keys, self.keep_source)?;
         let input = match &record {
             SourceRecord::Run(run, _) => ConversionInput::Run(run),
@@ -129,7 +129,8 @@ impl ConvertArgs {
             SourceRecord::Run(_, report) => Some(report.pass()),
             SourceRecord::Other(..) => None,
         };
-        let found = SourceInfo { digest, original_bytes: kept.as_deref(), verified: verifies, keys: &keys };
+        let found =
+            SourceInfo { digest, original_bytes: source_bytes.as_deref(), verified: verifies, keys: &keys };
         let converted = with_sealing(signing.as_ref(), |sealing| convert(input, found, self.to, sealing))?
             .map_err(|error| {
                 CommandError::impossible(format!("{name}: {}", Shown::whole(&error.to_string())))

@@ -79,20 +79,15 @@ fn open_bytes(name: String, bytes: Vec<u8>, keys: &Keys, keep: bool) -> Result<O
     if !matches!(known, Ok(FormatId::Rer | FormatId::Rpk))
         && let Some(origin) = recognise_import(&bytes, &Limits::default())
     {
-        let kept = keep.then(|| bytes.clone());
-        return Ok(OpenedSource {
-            name,
-            record: SourceRecord::Other(origin, bytes),
-            digest,
-            source_bytes: kept,
-        });
+        let source_bytes = keep.then(|| bytes.clone());
+        return Ok(OpenedSource { name, record: SourceRecord::Other(origin, bytes), digest, source_bytes });
     }
     if let Some(files) = model_io_pack_files(&bytes) {
         // A pack is a folder in an archive: its digest is that of its main file, the only file whose bytes are kept.
         return open_files(name, files, keys, keep);
     }
-    let kept = keep.then(|| bytes.clone());
-    into_source(name, reenact_run::open(bytes, keys, &Options::default()), digest, kept)
+    let source_bytes = keep.then(|| bytes.clone());
+    into_source(name, reenact_run::open(bytes, keys, &Options::default()), digest, source_bytes)
 }
 
 /// Opens the files of a folder. A bundle keeps the bytes of its files anyway, so that `keep` changes nothing there.
@@ -105,14 +100,14 @@ fn open_files(
     let file = |name: &str| files.iter().find(|(known, _)| known == name).map(|(_, bytes)| bytes);
     let format = FormatId::of_main_file(|name| file(name).is_some());
     let main = format.and_then(|format| Some((format, file(format.row().main_file)?)));
-    let (digest, kept) = match main {
+    let (digest, source_bytes) = match main {
         Some((format, bytes)) => {
             let is_bundle = matches!(format.row().recognition, RecognitionRule::Files);
             (Digest::of(bytes), (keep && !is_bundle).then(|| bytes.clone()))
         }
         None => (Digest::of(b""), None),
     };
-    into_source(name, reenact_run::open_files(files, keys, &Options::default()), digest, kept)
+    into_source(name, reenact_run::open_files(files, keys, &Options::default()), digest, source_bytes)
 }
 
 /// Converts an opened run into a source, or its error into a message.
@@ -120,7 +115,7 @@ fn into_source(
     name: String,
     opened: OpenedRecord,
     digest: Digest,
-    kept: Option<Vec<u8>>,
+    source_bytes: Option<Vec<u8>>,
 ) -> Result<OpenedSource, CommandError> {
     let OpenedRecord { run, report } = opened;
     match run {
@@ -128,7 +123,7 @@ fn into_source(
             name,
             record: SourceRecord::Run(Box::new(run), Box::new(report)),
             digest,
-            source_bytes: kept,
+            source_bytes,
         }),
         Err(why) => Err(CommandError::impossible(format!("{name}: {}", Shown::whole(&why.to_string())))),
     }

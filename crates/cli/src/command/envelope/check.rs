@@ -30,20 +30,20 @@ pub(super) struct EnvelopeCheckArgs {
 impl EnvelopeCheckArgs {
     /// Prints the permissions and the notes for the author, or the envelope as canonical JSON.
     pub(super) fn run(&self) -> Result<u8, CommandError> {
-        let ready = envelope::load(&self.file)?;
+        let loaded = envelope::load(&self.file)?;
         if self.json {
-            output::print(&(printable_json(&ready.json) + "\n"))?;
+            output::print(&(printable_json(&loaded.json) + "\n"))?;
             return Ok(0);
         }
-        let value = Value::parse(&ready.json, &Limits::default())
+        let value = Value::parse(&loaded.json, &Limits::default())
             .map_err(|error| CommandError::refused(error.to_string()))?;
         let name = self.file.to_string_lossy();
         let mut text = format!(
             "{}: a good envelope\n{}",
             Shown::whole(&name),
-            permissions_text(&ready.envelope, value, now())
+            permissions_text(&loaded.envelope, value, now())
         );
-        for note in &ready.notes {
+        for note in &loaded.notes {
             let _ = writeln!(text, "  note: {note}");
         }
         output::print(&text)?;

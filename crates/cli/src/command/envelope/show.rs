@@ -48,15 +48,15 @@ impl EnvelopeShowArgs {
             .then(|| disk::read(path).ok())
             .flatten()
             .and_then(|bytes| envelope::parse(&bytes).ok());
-        if let Some(ready) = written {
-            let value = Value::parse(&ready.json, &Limits::default())
+        if let Some(loaded) = written {
+            let value = Value::parse(&loaded.json, &Limits::default())
                 .map_err(|error| CommandError::refused(error.to_string()))?;
             let name = path.to_string_lossy();
             let title = format!("{}: an envelope that no run has sealed\n", Shown::whole(&name));
             output::print(&if self.json {
                 envelope_json(value)?
             } else {
-                title + &permissions_text(&ready.envelope, value, now())
+                title + &permissions_text(&loaded.envelope, value, now())
             })?;
             return Ok(0);
         }

@@ -46,13 +46,13 @@ impl EnvelopeSignArgs {
     ///
     /// If the envelope is authorised already: a second signature would replace the first.
     pub(super) fn run(&self) -> Result<u8, CommandError> {
-        let ready = envelope::load(&self.file)?;
+        let loaded = envelope::load(&self.file)?;
         let key = UserConfig::require()?
             .key_store()
             .load(&self.key)
             .map_err(|error| CommandError::impossible(error.to_string()))?;
         let failed = |error: &dyn std::fmt::Display| CommandError::refused(error.to_string());
-        let value = Value::parse(&ready.json, &Limits::default()).map_err(|error| failed(&error))?;
+        let value = Value::parse(&loaded.json, &Limits::default()).map_err(|error| failed(&error))?;
         let metadata = value.member("metadata");
         if let Some(there) = metadata.and_then(|metadata| metadata.member("authorization")) {
             let key_id = there.member("key_id").and_then(|key_id| key_id.string()).unwrap_or_default();

@@ -35,7 +35,7 @@ impl KeysRotateArgs {
         let new_id = new.public_key().id();
         let mut done = None;
         let marked = config.edit_trust(|trust| {
-            let (kept, old) = config.key_store().rotate(name, &new).map_err(|error| match error {
+            let (old_name, old) = config.key_store().rotate(name, &new).map_err(|error| match error {
                 KeyStoreError::NotFound { .. } => CommandError::impossible(format!(
                     "you have no key called {name}; make it: reenact keys generate {name}"
                 )),
@@ -46,10 +46,10 @@ impl KeysRotateArgs {
                 Err(TrustRefusal::Compromised) => "still compromised",
                 _ => "superseded",
             };
-            done = Some((kept, old_id, word));
+            done = Some((old_name, old_id, word));
             Ok(())
         });
-        let Some((kept, old_id, word)) = done else { return marked.map(|()| 0) };
+        let Some((old_name, old_id, word)) = done else { return marked.map(|()| 0) };
         let next = match word {
             "superseded" => {
                 "What the old key signed still verifies. Publish both, so that it does for others too:"
@@ -58,13 +58,13 @@ impl KeysRotateArgs {
         };
         output::print(&format!(
             "new  {name}  {new_id}\n\
-             old  {kept}  {old_id}  {word}\n\
+             old  {old_name}  {old_id}  {word}\n\
              \n\
              {next}\n  reenact keys jwks\n"
         ))?;
         if let Err(CommandError::Failed { message, .. }) = marked {
             return Err(CommandError::impossible(format!(
-                "{message}\nThe new key is in place, but the old one is not marked; do it with: reenact keys supersede {kept} --by {name}"
+                "{message}\nThe new key is in place, but the old one is not marked; do it with: reenact keys supersede {old_name} --by {name}"
             )));
         }
         Ok(0)

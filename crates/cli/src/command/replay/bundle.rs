@@ -12,7 +12,9 @@ use std::time::Instant;
 
 use reenact_formats::FormatId;
 use reenact_formats::replay_bundle::manifest::{OutputsView, SeedsView};
-use reenact_formats::replay_bundle::{CoverageView, FILES, LIMIT_CODE, MANIFEST, ManifestView, read_digest};
+use reenact_formats::replay_bundle::{
+    CoverageView, FILES_FOLDER, LIMIT_CODE, MANIFEST, ManifestView, read_digest,
+};
 use reenact_json::{Digest, Limits, Shown, Value};
 use reenact_keys::durable::{self, Readers};
 use reenact_record::RunId;
@@ -151,13 +153,13 @@ impl ReplayArgs {
             });
         }
         let manifest = manifest(&found.run).map(ManifestView::of).unwrap_or_default();
-        let held = |digest: &Digest| {
-            let files = found.run.files().filter(|(name, _)| name.starts_with(FILES));
+        let is_in_bundle = |digest: &Digest| {
+            let files = found.run.files().filter(|(name, _)| name.starts_with(FILES_FOLDER));
             files.into_iter().any(|(_, bytes)| Digest::of(bytes) == *digest)
         };
         let of = |value: Option<Value<'_>>| value.and_then(|value| read_digest(&value.string()?));
-        external_file("config", self.config.as_deref(), of(manifest.config_digest), held)?;
-        let trace = external_file("trace", self.trace.as_deref(), of(manifest.trace_digest), held)?;
+        external_file("config", self.config.as_deref(), of(manifest.config_digest), is_in_bundle)?;
+        let trace = external_file("trace", self.trace.as_deref(), of(manifest.trace_digest), is_in_bundle)?;
         let run = match trace.filter(|_| manifest.trace_path.is_none()) {
             Some(trace) => found
                 .run
@@ -176,7 +178,7 @@ impl ReplayArgs {
 
 /// Returns a file that the bundle names by its digest only and that an option supplies; `None` if no option does.
 ///
-/// `is_held` returns true for digests of files inside the bundle. `what` is the option's name.
+/// `is_in_bundle` returns true for digests of files inside the bundle. `what` is the option's name.
 ///
 /// # Errors
 ///
@@ -185,11 +187,11 @@ fn external_file(
     what: &str,
     path: Option<&Path>,
     digest: Option<Digest>,
-    is_held: impl Fn(&Digest) -> bool,
+    is_in_bundle: impl Fn(&Digest) -> bool,
 ) -> Result<Option<Vec<u8>>, BundleReplayError> {
     let Some(path) = path else {
         return match digest {
-            Some(digest) if !is_held(&digest) => Err(BundleReplayError::missing_dependency(format!(
+            Some(digest) if !is_in_bundle(&digest) => Err(BundleReplayError::missing_dependency(format!(
                 "the bundle holds only the digest of its {what} (sha256:{digest}): give the file with --{what}"
             ))),
             _ => Ok(None),

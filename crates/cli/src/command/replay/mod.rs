@@ -236,7 +236,7 @@ impl ReplayArgs {
             SandboxModeArg::Off => "the sandbox was switched off (--sandbox off)".to_owned(),
             SandboxModeArg::Auto | SandboxModeArg::Require => match self.start_in_sandbox(setup) {
                 Ok(running) => return Ok(running),
-                Err(AgentStartError::Other(ending)) => return Err(ending),
+                Err(AgentStartError::Other(error)) => return Err(error),
                 Err(AgentStartError::Sandbox(error)) => {
                     let probe = SandboxProbe::from_error(&error);
                     let advice: String = probe.advice.iter().map(|line| format!("\n  {line}")).collect();
@@ -283,11 +283,11 @@ impl ReplayArgs {
         // The command keeps the child's end of the handshake open, so that EOF would not be seen.
         drop(command);
         let started = (|| {
-            let ready = handshake.wait()?;
+            let handshaken = handshake.wait()?;
             // The gateway serves before the agent starts, so that its first request is answered.
-            let listener = ready.listener.try_clone().map_err(SandboxError::Spawn)?;
+            let listener = handshaken.listener.try_clone().map_err(SandboxError::Spawn)?;
             let gateway = self.start_gateway(listener, setup)?;
-            Ok((gateway, ready.start()?.report))
+            Ok((gateway, handshaken.start()?.report))
         })();
         match started {
             Ok((gateway, enforcement)) => Ok(RunningAgent { child, gateway, enforcement }),
@@ -507,8 +507,8 @@ impl From<SandboxError> for AgentStartError {
 }
 
 impl From<CommandError> for AgentStartError {
-    fn from(ending: CommandError) -> Self {
-        Self::Other(ending)
+    fn from(error: CommandError) -> Self {
+        Self::Other(error)
     }
 }
 

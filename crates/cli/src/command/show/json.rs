@@ -14,7 +14,7 @@ use reenact_formats::rer::envelope::money::Money;
 use reenact_json::Value;
 use reenact_json::print::{self, PrintObjectWriter};
 use reenact_run::timeline::{StepAction, TimelineStep};
-use reenact_run::{EventPayload, Exchange, Exit, Source, ToolUse};
+use reenact_run::{EventPayload, EventSource, Exchange, Exit, ToolUse};
 use reenact_wire::price::PriceTable;
 
 use crate::runs::OpenedRun;
@@ -177,7 +177,7 @@ fn write_tool_use(tool: &ToolUse<'_>, object: &mut PrintObjectWriter<'_>) {
         Ok(call) => {
             object.string("tool", &*call.tool);
             object.string("tool_call_id", call.tool_call_id.as_deref());
-            object.string("source", call.source.map_or("", Source::name));
+            object.string("source", call.source.map_or("", EventSource::name));
             write_member(object, "input", call.input.as_ref().and_then(|input| input.value()));
         }
         Err(why) => object.string("unreadable", why.to_string().as_str()),

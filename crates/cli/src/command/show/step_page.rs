@@ -59,7 +59,7 @@ fn exchange_text(exchange: &Exchange<'_>) -> String {
                 ExchangeRequestBody::Hash(digest) => {
                     let _ = writeln!(text, "  only the hash of the prompt is held: sha256:{digest}");
                 }
-                held => push_body(held.bytes(), &mut text),
+                body => push_body(body.bytes(), &mut text),
             }
         }
         Err(why) => {
@@ -84,9 +84,9 @@ fn exchange_text(exchange: &Exchange<'_>) -> String {
     }
     let _ = writeln!(text, "{} {}", title("answered"), facts.join(", "));
     push_headers(&answer.headers, &mut text);
-    if let Some(said) = &answer.recorded_message {
-        push_text(&said.text, &mut text);
-        push_tool_calls(&said.tool_calls, &mut text);
+    if let Some(message) = &answer.recorded_message {
+        push_text(&message.text, &mut text);
+        push_tool_calls(&message.tool_calls, &mut text);
         return text;
     }
     if answer.is_stream()

@@ -48,17 +48,17 @@ pub(super) fn page(found: &OpenedRun, steps: &[TimelineStep<'_>]) -> String {
     push_heading(found, &summary, &mut text);
     let wide = steps.iter().map(|step| step.id.chars().count()).max().unwrap_or(0).clamp(2, MAX_ID_CHARS);
     // Some formats have no times; then there is no column for them.
-    let room = if steps.iter().any(|step| step.at.is_some()) { 9 } else { 0 };
+    let time_width = if steps.iter().any(|step| step.at.is_some()) { 9 } else { 0 };
     for step in steps.iter().filter(|step| !step.is_redundant) {
         text.push('\n');
         let mut lines = step_lines(step).into_iter();
         let id = format!("{:wide$}", truncated(&step.id, wide));
-        let at = format!("{:>room$}", step.at.map_or(String::new(), offset));
-        let gap = if room == 0 { "" } else { "  " };
+        let at = format!("{:>time_width$}", step.at.map_or(String::new(), offset));
+        let gap = if time_width == 0 { "" } else { "  " };
         let first = lines.next().unwrap_or_default();
         let _ = writeln!(text, "  {}{gap}{}  {first}", paint(Tone::Title, &id), paint(Tone::Quiet, &at));
         for line in lines {
-            let _ = writeln!(text, "  {:wide$}{gap}{:room$}  {line}", "", "");
+            let _ = writeln!(text, "  {:wide$}{gap}{:time_width$}  {line}", "", "");
         }
     }
     text
@@ -342,7 +342,7 @@ fn event_lines(event: &Event<'_>) -> Vec<String> {
         return blocked_lines(&facts);
     }
     let name = Shown::new(&event.name()).to_string();
-    let said = match event.payload() {
+    let content = match event.payload() {
         EventPayload::Present(_) => {
             let members = event
                 .content_members()
@@ -353,8 +353,8 @@ fn event_lines(event: &Event<'_>) -> Vec<String> {
         EventPayload::None => String::new(),
     };
     let mut lines = vec![if name.is_empty() { "a line that cannot be read".into() } else { name }];
-    if !said.is_empty() {
-        lines.push(said);
+    if !content.is_empty() {
+        lines.push(content);
     }
     lines
 }

@@ -148,8 +148,8 @@ mod tests {
     /// Asserts that the fast path agrees with the slow one.
     fn agree(literal: &str) {
         let span = scan_number(literal.as_bytes(), 0).unwrap();
-        let long_way = canonical_number(literal.as_bytes()).is_ok_and(|text| text == literal);
-        assert_eq!(is_canonical_number(literal.as_bytes(), span.is_integer), long_way, "{literal}");
+        let expected = canonical_number(literal.as_bytes()).is_ok_and(|text| text == literal);
+        assert_eq!(is_canonical_number(literal.as_bytes(), span.is_integer), expected, "{literal}");
     }
 
     proptest! {

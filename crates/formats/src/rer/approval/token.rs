@@ -228,12 +228,12 @@ impl ApprovalToken {
         }
         let mut found: [Option<Value<'_>>; MEMBERS.len()] = [None; MEMBERS.len()];
         for (name, member) in value.members() {
-            let place = MEMBERS.iter().zip(&mut found).find(|(known, _)| name.is_string(known));
-            let Some((_, place)) = place else {
+            let slot = MEMBERS.iter().zip(&mut found).find(|(known, _)| name.is_string(known));
+            let Some((_, slot)) = slot else {
                 let name = name.string().unwrap_or_default().into_owned();
                 return Err(TokenFault::Unknown { name });
             };
-            *place = Some(member);
+            *slot = Some(member);
         }
         let texts = TokenMembers(found);
         texts.require_exactly("token_version", VERSION, "\"reenact-approval/1\"")?;

@@ -83,10 +83,10 @@ pub enum TokenRefusal {
     #[error("the token is for another input")]
     OtherInput,
     /// The token claims another kind of approver than its key is registered with.
-    #[error("the token says that its signer is of type {}, the key is registered as {}", .said.name(), .registered.name())]
+    #[error("the token says that its signer is of type {}, the key is registered as {}", .claimed.name(), .registered.name())]
     WrongSignerType {
         /// Kind that the token claims.
-        said: SignerType,
+        claimed: SignerType,
         /// Kind that the key is registered with.
         registered: SignerType,
     },
@@ -159,7 +159,7 @@ pub fn verify_token(
     let signer_type = token.signer_type;
     // One key may be registered under two names, and two types.
     if !known().any(|approver| approver.signer_type == signer_type) {
-        return Err(TokenRefusal::WrongSignerType { said: signer_type, registered: first.signer_type });
+        return Err(TokenRefusal::WrongSignerType { claimed: signer_type, registered: first.signer_type });
     }
     if expected.signer_types.is_some_and(|types| !types.contains(&signer_type)) {
         return Err(TokenRefusal::SignerTypeNotAllowed { signer_type });

@@ -149,12 +149,12 @@ fn approval_rules(list: Option<Value<'_>>) -> Vec<ApprovalRule> {
 }
 
 fn enforcement(envelope: Value<'_>) -> EnvelopeEnforcement {
-    let said = envelope
+    let enforcement = envelope
         .member("metadata")
         .and_then(|metadata| metadata.member("reenact"))
         .filter(|ours| ours.kind() == ValueKind::Object)
         .and_then(|ours| ours.member("enforcement"));
-    match said {
+    match enforcement {
         Some(word) if word.is_string("observe") => EnvelopeEnforcement::Observed,
         Some(word) if word.is_string("imported") => EnvelopeEnforcement::Imported,
         _ => EnvelopeEnforcement::Enforced,

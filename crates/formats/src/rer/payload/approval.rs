@@ -1,7 +1,7 @@
 //! Payloads of approvals: requested, granted, denied.
 
 use super::payload;
-use super::vocabulary::Source;
+use super::vocabulary::EventSource;
 use crate::rer::envelope::policy::Action;
 
 payload! {
@@ -20,7 +20,7 @@ payload! {
     /// Kinds of signer that may approve; empty for anyone.
     signer_types: required texts,
     /// Origin of the event.
-    source: required word(Source),
+    source: required word(EventSource),
     /// Tool that is to be called, if it is one.
     tool: optional text,
 }
@@ -31,7 +31,7 @@ payload! {
     /// Id of the approval.
     approval_id: required text,
     /// Origin of the event.
-    source: required word(Source),
+    source: required word(EventSource),
     /// Signed token; see [`ApprovalToken`](crate::rer::approval::ApprovalToken).
     token: required json,
 }
@@ -44,5 +44,5 @@ payload! {
     /// Reason in words.
     reason: required text,
     /// Origin of the event.
-    source: required word(Source),
+    source: required word(EventSource),
 }

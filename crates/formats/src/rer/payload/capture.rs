@@ -1,7 +1,7 @@
 //! Payloads of errors, and of gaps in the capture.
 
 use super::payload;
-use super::vocabulary::Source;
+use super::vocabulary::EventSource;
 
 payload! {
     /// Payload of `rer.error.raised`.
@@ -13,14 +13,14 @@ payload! {
     /// Message of the error.
     message: required text,
     /// Origin of the event.
-    source: required word(Source),
+    source: required word(EventSource),
 }
 
 payload! {
     /// Payload of `rer.capture.gap`.
     CaptureGap, CaptureGapView;
     /// Origin of the event.
-    source: required word(Source),
+    source: required word(EventSource),
     /// Step that did not return, if the gap is one step's.
     step_id: optional step,
     /// Description of the missing part.

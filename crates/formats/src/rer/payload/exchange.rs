@@ -1,7 +1,7 @@
 //! Payloads of requests to models, of other HTTP requests, and of their responses.
 
 use super::payload;
-use super::vocabulary::{EndedBy, Source};
+use super::vocabulary::{EndedBy, EventSource};
 
 payload! {
     /// Payload of `rer.model.called` and `rer.http.called`.
@@ -17,7 +17,7 @@ payload! {
     /// Name of the route, such as `openai`.
     provider: required text,
     /// Origin of the event.
-    source: required word(Source),
+    source: required word(EventSource),
     /// Step that the request begins.
     step_id: required step,
 }
@@ -49,7 +49,7 @@ payload! {
     /// Time from the request to the end, in milliseconds.
     latency_ms: required whole,
     /// Origin of the event.
-    source: required word(Source),
+    source: required word(EventSource),
     /// HTTP status; `null` if there was no response.
     status: nullable whole,
     /// Step that the response ends.

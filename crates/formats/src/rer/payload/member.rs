@@ -106,12 +106,13 @@ impl<'v> PayloadMember<'v> {
     /// Reads a number of milliseconds, if there is a value. A number beyond a year is refused: no exchange takes so
     /// long.
     pub fn milliseconds(&self) -> MemberResult<Option<Duration>> {
-        const LONGEST: f64 = 366.0 * 86_400_000.0;
+        const MAX_MILLISECONDS: f64 = 366.0 * 86_400_000.0;
         self.read("a number of milliseconds", |value| {
             if let Some(whole) = value.unsigned_integer().filter(|whole| *whole <= 366 * 86_400_000) {
                 return Some(Duration::from_millis(whole));
             }
-            let read = value.double().filter(|milliseconds| (0.0..=LONGEST).contains(milliseconds))?;
+            let read =
+                value.double().filter(|milliseconds| (0.0..=MAX_MILLISECONDS).contains(milliseconds))?;
             Duration::try_from_secs_f64(read / 1000.0).ok()
         })
     }

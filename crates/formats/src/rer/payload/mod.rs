@@ -40,7 +40,9 @@ pub use run::{
     RunStartedView,
 };
 pub use tool::{ToolCalled, ToolCalledView, ToolReturned, ToolReturnedView};
-pub use vocabulary::{Chunk, EndedBy, PayloadWord, PolicyDecision, RunStatus, Source, StepId, ToolChannel};
+pub use vocabulary::{
+    Chunk, EndedBy, EventSource, PayloadWord, PolicyDecision, RunStatus, StepId, ToolChannel,
+};
 pub use writer::{Leaves, PayloadWriter};
 
 /// Declares a payload: the struct that is written (`$name`), and the view of one in a record (`$view`).

@@ -1,7 +1,7 @@
 //! Payloads of policy decisions, and of the cost of actions.
 
 use super::payload;
-use super::vocabulary::{PolicyDecision, Source};
+use super::vocabulary::{EventSource, PolicyDecision};
 use crate::rer::envelope::policy::Action;
 
 payload! {
@@ -18,7 +18,7 @@ payload! {
     /// Rule that decided, such as `max_steps`.
     rule: required text,
     /// Origin of the event.
-    source: required word(Source),
+    source: required word(EventSource),
     /// Step that was decided on.
     step_id: required step,
     /// Tool that is to be called, if it is one.
@@ -37,7 +37,7 @@ payload! {
     /// Rule that denies the action.
     rule: required text,
     /// Origin of the event.
-    source: required word(Source),
+    source: required word(EventSource),
     /// Step that was decided on.
     step_id: required step,
     /// Tool that was to be called, if it is one.
@@ -54,7 +54,7 @@ payload! {
     /// Price of a million tokens, by their kinds.
     rates_usd: required money_map,
     /// Origin of the event.
-    source: required word(Source),
+    source: required word(EventSource),
     /// Cost of the step.
     spend_usd: required money,
     /// Step that is paid for.

@@ -1,7 +1,7 @@
 //! Payloads of events that an agent reports of itself: prompts, plans, steps, checks, files, outputs.
 
 use super::payload;
-use super::vocabulary::Source;
+use super::vocabulary::EventSource;
 
 payload! {
     /// Payload of `rer.prompt.rendered`.
@@ -9,7 +9,7 @@ payload! {
     /// Rendered prompt.
     prompt: required text,
     /// Origin of the event.
-    source: required word(Source),
+    source: required word(EventSource),
     /// Template of the prompt.
     template: optional text,
     /// Values that were put into the template.
@@ -22,7 +22,7 @@ payload! {
     /// SHA-256 of the plan.
     plan_hash: optional digest,
     /// Origin of the event.
-    source: required word(Source),
+    source: required word(EventSource),
     /// Steps of the plan.
     steps: required json,
 }
@@ -33,7 +33,7 @@ payload! {
     /// Number of tries.
     iterations: optional whole,
     /// Origin of the event.
-    source: required word(Source),
+    source: required word(EventSource),
     /// Outcome of the step, such as `success`.
     status: required text,
     /// Agent's own name for the step.
@@ -52,7 +52,7 @@ payload! {
     /// Exit code of each command.
     exit_codes: required integers,
     /// Origin of the event.
-    source: required word(Source),
+    source: required word(EventSource),
 }
 
 payload! {
@@ -67,7 +67,7 @@ payload! {
     /// Length of the file in bytes.
     size_bytes: required whole,
     /// Origin of the event.
-    source: required word(Source),
+    source: required word(EventSource),
 }
 
 payload! {
@@ -76,5 +76,5 @@ payload! {
     /// Output: JSON if it is an object or an array, else text.
     output: required json,
     /// Origin of the event.
-    source: required word(Source),
+    source: required word(EventSource),
 }

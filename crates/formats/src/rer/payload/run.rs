@@ -1,7 +1,7 @@
 //! Payloads of the beginning and the end of a run.
 
 use super::payload;
-use super::vocabulary::{RunStatus, Source};
+use super::vocabulary::{EventSource, RunStatus};
 
 payload! {
     /// Payload of `rer.run.started`.
@@ -21,7 +21,7 @@ payload! {
     /// Version of the recorder.
     runtime_version: required constant,
     /// Origin of the event.
-    source: required word(Source),
+    source: required word(EventSource),
 }
 
 payload! {
@@ -54,7 +54,7 @@ payload! {
     /// Cause of the end, such as `exit` or `signal 9`.
     reason: required text,
     /// Origin of the event.
-    source: required word(Source),
+    source: required word(EventSource),
     /// Outcome of the run.
     status: required word(RunStatus),
     /// Number of requests to models.

@@ -130,7 +130,7 @@ fn what_is_written_is_read() {
             wire_sha256: Digest::of(b""),
         },
         latency_ms: 9,
-        source: Source::Observed,
+        source: EventSource::Observed,
         status: None,
         step_id: StepId(3),
         ttft_ms: Some(8),
@@ -142,7 +142,7 @@ fn what_is_written_is_read() {
     assert!(view.status.raw().is_some_and(|status| status.is_null()), "said to be nothing");
     assert!(view.status.value().is_none());
     assert_eq!(view.ended_by.word(), Some(EndedBy::Client));
-    assert_eq!(view.source.word(), Some(Source::Observed));
+    assert_eq!(view.source.word(), Some(EventSource::Observed));
     assert_eq!(StepId::of(view.step_id.required().unwrap()), Some(StepId(3)));
     let http = HttpAnswerView::read(view.http.required().unwrap());
     assert_eq!(http.version.required_text().as_deref(), Ok("1.1"));

@@ -1,7 +1,7 @@
 //! Payloads of tool calls and their results, be they observed, reported or inferred.
 
 use super::payload;
-use super::vocabulary::Source;
+use super::vocabulary::EventSource;
 
 payload! {
     /// Payload of `rer.tool.called`.
@@ -9,7 +9,7 @@ payload! {
     /// Input: JSON if it can be, else text.
     input: required json,
     /// Origin of the event.
-    source: required word(Source),
+    source: required word(EventSource),
     /// Step that the call begins.
     step_id: required step,
     /// Name of the tool.
@@ -30,7 +30,7 @@ payload! {
     /// Output: JSON if it is an object or an array, else text.
     output: required json,
     /// Origin of the event.
-    source: required word(Source),
+    source: required word(EventSource),
     /// Step that the result ends.
     step_id: required step,
     /// Name of the tool.

@@ -50,7 +50,7 @@ macro_rules! words {
 
 words! {
     /// Origin of an event: the way in which it came to be known.
-    Source;
+    EventSource;
     /// The event passed through the recorder.
     Observed = "observed",
     /// The agent reported the event.
@@ -168,11 +168,11 @@ mod tests {
 
     #[test]
     fn each_word_names_itself() {
-        for source in Source::ALL {
-            assert_eq!(Source::of(value(&format!("\"{}\"", source.name()))), Some(*source));
+        for source in EventSource::ALL {
+            assert_eq!(EventSource::of(value(&format!("\"{}\"", source.name()))), Some(*source));
         }
         for other in ["\"Observed\"", "\"\"", "null", "1", "[\"observed\"]"] {
-            assert_eq!(Source::of(value(other)), None, "{other}");
+            assert_eq!(EventSource::of(value(other)), None, "{other}");
         }
     }
 

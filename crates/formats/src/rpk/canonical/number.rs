@@ -63,7 +63,7 @@ fn canonical_float<'t>(literal: &[u8], buffer: &'t mut NumberBuffer) -> Result<&
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));
     let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
-    let room = buffer.len();
+    let capacity = buffer.len();
     let mut out = &mut buffer[..];
     // No text here is longer than the buffer, so writing cannot fail.
     let _ = match usize::try_from(exponent) {
@@ -83,7 +83,7 @@ fn canonical_float<'t>(literal: &[u8], buffer: &'t mut NumberBuffer) -> Result<&
             write!(out, "{sign}{first}{point}{rest}e{exponent_sign}{:02}", exponent.unsigned_abs())
         }
     };
-    let used = room - out.len();
+    let used = capacity - out.len();
     Ok(&buffer[..used])
 }
 

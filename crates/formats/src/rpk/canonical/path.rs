@@ -12,19 +12,19 @@ pub(super) fn normalized(text: &str) -> String {
     }
     let is_absolute = path.starts_with('/');
     let is_folder = path.ends_with('/');
-    let mut kept: Vec<&str> = Vec::new();
+    let mut segments: Vec<&str> = Vec::new();
     for component in path.split('/') {
         match component {
             "" | "." => {}
-            ".." if kept.last().is_some_and(|last| *last != "..") => {
-                kept.pop();
+            ".." if segments.last().is_some_and(|last| *last != "..") => {
+                segments.pop();
             }
             ".." if is_absolute => {}
-            other => kept.push(other),
+            other => segments.push(other),
         }
     }
     let mut normal = if is_absolute { "/".to_owned() } else { String::new() };
-    normal.push_str(&kept.join("/"));
+    normal.push_str(&segments.join("/"));
     if normal.is_empty() {
         normal.push('.');
     }

@@ -254,8 +254,8 @@ impl EscapeBuffer {
     }
 
     fn append(&mut self, bytes: &[u8]) {
-        if let Some(room) = self.bytes.get_mut(self.used..self.used + bytes.len()) {
-            room.copy_from_slice(bytes);
+        if let Some(target) = self.bytes.get_mut(self.used..self.used + bytes.len()) {
+            target.copy_from_slice(bytes);
             self.used += bytes.len();
         }
     }
@@ -358,11 +358,11 @@ mod tests {
                 }
             }
             quoted.push('"');
-            let mut kept = Vec::new();
-            write_text(&text, &mut kept);
-            let kept = String::from_utf8(kept).unwrap();
-            prop_assert!(kept.bytes().all(|byte| matches!(byte, 0x20..=0x7E)));
-            prop_assert_eq!(written(&quoted, LineEndPolicy::Kept), (kept.clone(), quoted != kept));
+            let mut escaped = Vec::new();
+            write_text(&text, &mut escaped);
+            let escaped = String::from_utf8(escaped).unwrap();
+            prop_assert!(escaped.bytes().all(|byte| matches!(byte, 0x20..=0x7E)));
+            prop_assert_eq!(written(&quoted, LineEndPolicy::Kept), (escaped.clone(), quoted != escaped));
             let normal = text.replace("\r\n", "\n").replace('\r', "\n");
             prop_assert_eq!(&unescaped_with_line_feeds(&quoted.as_bytes()[1..quoted.len() - 1]), &normal);
             let mut unified = Vec::new();

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use reenact_formats::FormatId;
-use reenact_formats::replay_bundle::{CASSETTES, MANIFEST, ManifestView};
+use reenact_formats::replay_bundle::{CASSETTES_FOLDER, MANIFEST, ManifestView};
 use reenact_formats::rer::EventType;
 use reenact_json::position::range_in;
 use reenact_json::{Limits, Scanner, Value};
@@ -14,7 +14,7 @@ use crate::reader;
 use crate::run::Run;
 
 /// Reason of parts that a format does not hold.
-pub(crate) const NO_PLACE: &str = "the format has no place for it";
+pub(crate) const NO_EQUIVALENT: &str = "the format has no place for it";
 /// Reason of payloads that are withheld.
 pub(super) const WITHHELD: &str = "it is withheld in the source";
 /// Reason of signatures.
@@ -46,16 +46,18 @@ pub(super) fn note_lost_event(run: &Run, event: &Event<'_>, losses: &mut Losses)
         run.payload_format() == FormatId::ReplayBundle && event.kind() == Some(EventType::RunStarted);
     let reason = match event.is_withheld() {
         true => WITHHELD,
-        false if is_manifest => NO_PLACE,
-        false => event.kind().map_or(NO_PLACE, EventType::unsupported_reason),
+        false if is_manifest => NO_EQUIVALENT,
+        false => event.kind().map_or(NO_EQUIVALENT, EventType::unsupported_reason),
     };
     losses.add(source_path(run, event), reason);
 }
 
 /// Adds the members of an object that are not kept to the losses.
-pub(crate) fn note_other_members(object: Value<'_>, kept: &[&str], at: &SourcePath, losses: &mut Losses) {
-    for (name, _) in object.members().filter(|(name, _)| !kept.iter().any(|kept| name.is_string(kept))) {
-        losses.add(at.child(&json_path_member(&name.string().unwrap_or_default())), NO_PLACE);
+pub(crate) fn note_other_members(object: Value<'_>, exported: &[&str], at: &SourcePath, losses: &mut Losses) {
+    for (name, _) in
+        object.members().filter(|(name, _)| !exported.iter().any(|exported| name.is_string(exported)))
+    {
+        losses.add(at.child(&json_path_member(&name.string().unwrap_or_default())), NO_EQUIVALENT);
     }
 }
 
@@ -80,7 +82,7 @@ pub(super) fn note_document_losses(run: &Run, target: FormatId, losses: &mut Los
     let read: HashSet<&str> = trace.as_deref().into_iter().chain([MANIFEST]).collect();
     for (name, _) in run.files() {
         let is_event = run.payload_format() == FormatId::ReplayBundle
-            && (read.contains(name) || (name.starts_with(CASSETTES) && is_cassette(run, name)));
+            && (read.contains(name) || (name.starts_with(CASSETTES_FOLDER) && is_cassette(run, name)));
         if !is_event {
             losses.add(SourcePath::At(name.to_owned()), "the format holds no other files");
         }

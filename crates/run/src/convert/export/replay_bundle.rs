@@ -19,7 +19,7 @@ use reenact_formats::FormatId;
 use reenact_formats::replay_bundle::cassette::{VERSION, fingerprint};
 use reenact_formats::replay_bundle::new_manifest::{ReplayCoverage, ScrubPolicy};
 use reenact_formats::replay_bundle::{
-    CASSETTES, DocumentInclusion as HeldFile, NewBundleFile, NewManifest, write as pack,
+    CASSETTES_FOLDER, DocumentInclusion, NewBundleFile, NewManifest, write as pack,
 };
 use reenact_formats::rer::EventType;
 use reenact_json::{Limits, Value};
@@ -94,7 +94,7 @@ pub fn new_manifest(run: &Run, context: &ExportContext<'_>, coverage: ReplayCove
         ObjectBuilder::new().string("digest", &format!("sha256:{digest}")).string("format", format).close();
     NewManifest {
         assay_version: format!("reenact/{}", context.version),
-        trace: HeldFile::File(TRACE.into()),
+        trace: DocumentInclusion::File(TRACE.into()),
         policy_digest: envelope.and_then(|hash| reenact_json::Digest::from_hex(&hash)),
         coverage: Some(coverage),
         scrub_policy: Some(ScrubPolicy {
@@ -203,10 +203,10 @@ fn add_http_exchange(run: &Run, exchange: &Exchange<'_>, parts: &mut ReplayBundl
 fn note_frame_losses(run: &Run, event: &Event<'_>, losses: &mut Losses) {
     match (event.kind(), event.payload().value()) {
         (Some(EventType::RunStarted), Some(payload)) if run.payload_format() == FormatId::Rer => {
-            let kept = ["envelope_hash", "redaction", "salt", "source"];
+            let exported = ["envelope_hash", "redaction", "salt", "source"];
             super::loss_notes::note_other_members(
                 payload,
-                &kept,
+                &exported,
                 &source_path(run, event).child(".payload"),
                 losses,
             );
@@ -277,7 +277,7 @@ impl ReplayBundleParts {
             .raw("meta", &meta)
             .close();
         let short: String = key.to_string().chars().take(16).collect();
-        let name = format!("{CASSETTES}{provider}/{kind}/{short}.json");
+        let name = format!("{CASSETTES_FOLDER}{provider}/{kind}/{short}.json");
         // The format's own tool serves one answer to a request: the first.
         self.cassettes.entry(name).or_insert(cassette);
         true

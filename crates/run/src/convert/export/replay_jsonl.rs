@@ -212,10 +212,10 @@ impl ReplayJsonlExporter<'_> {
             Some(EventType::VerificationRan) => self.write_verifications(event),
             Some(EventType::RunStarted | EventType::RunEnded) if event.payload_format() == FormatId::Rer => {
                 if let Some(payload) = event.payload().value() {
-                    let kept = ["status", "salt", "source", "envelope_hash"];
+                    let exported = ["status", "salt", "source", "envelope_hash"];
                     note_other_members(
                         payload,
-                        &kept,
+                        &exported,
                         &source_path(self.run, event).child(".payload"),
                         self.losses,
                     );
@@ -228,7 +228,7 @@ impl ReplayJsonlExporter<'_> {
                 if event.payload_format() == FormatId::ReplayJsonl =>
             {
                 if let Some(line) = event.payload().value() {
-                    let kept = [
+                    let exported = [
                         "event",
                         "t",
                         "session_id",
@@ -237,7 +237,7 @@ impl ReplayJsonlExporter<'_> {
                         "status",
                         "confidence",
                     ];
-                    note_other_members(line, &kept, &source_path(self.run, event), self.losses);
+                    note_other_members(line, &exported, &source_path(self.run, event), self.losses);
                 }
                 Ok(())
             }
@@ -277,8 +277,8 @@ impl ReplayJsonlExporter<'_> {
         if event.payload_format() == FormatId::Rer
             && let Some(payload) = event.payload().value()
         {
-            let kept = ["step_id", "tool_call_id", "tool", "input", "salt", "source"];
-            note_other_members(payload, &kept, &at.child(".payload"), self.losses);
+            let exported = ["step_id", "tool_call_id", "tool", "input", "salt", "source"];
+            note_other_members(payload, &exported, &at.child(".payload"), self.losses);
         }
         if event.partner() == Some(event.index()) {
             return self.write_result(event, &id, &result);
@@ -360,13 +360,13 @@ impl ReplayJsonlExporter<'_> {
         if exit_code.is_none() && result.exit_code.is_some() {
             self.losses.add(at.child(".exit_code"), EXIT_CODE);
         }
-        let kept: &[&str] = match event.payload_format() {
+        let exported: &[&str] = match event.payload_format() {
             FormatId::Rer => &RESULT_OF_RER,
             FormatId::ReplayJsonl => &RESULT_OF_LINE,
             _ => &[],
         };
-        if let Some(payload) = event.payload().value().filter(|_| !kept.is_empty()) {
-            note_other_members(payload, kept, &payload_path(self.run, event), self.losses);
+        if let Some(payload) = event.payload().value().filter(|_| !exported.is_empty()) {
+            note_other_members(payload, exported, &payload_path(self.run, event), self.losses);
         }
         let latency = result.latency.map_or(0, |latency| latency.as_millis());
         let line = Line::ToolResult {
@@ -407,8 +407,8 @@ impl ReplayJsonlExporter<'_> {
             self.losses.add(at.child(".plan_hash"), NO_PLAN_HASH);
             Digest::of(b"null")
         });
-        let kept = ["event", "t", "plan_hash", "steps", "step_count", "salt", "source"];
-        note_other_members(payload, &kept, &at, self.losses);
+        let exported = ["event", "t", "plan_hash", "steps", "step_count", "salt", "source"];
+        note_other_members(payload, &exported, &at, self.losses);
         Ok(self.replay.emit(&self.last_time, &Line::PlanStart { plan_hash, step_count })?)
     }
 
@@ -437,8 +437,8 @@ impl ReplayJsonlExporter<'_> {
             self.losses.add(at.child(".iterations"), "the source tells none that fit; 1 is written");
         }
         let step_id = payload.member("step_id").and_then(|id| id.string()).unwrap_or_default();
-        let kept = ["event", "t", "step_id", "status", "iterations", "salt", "source"];
-        note_other_members(payload, &kept, &at, self.losses);
+        let exported = ["event", "t", "step_id", "status", "iterations", "salt", "source"];
+        note_other_members(payload, &exported, &at, self.losses);
         let line = Line::StepComplete { step_id: &step_id, status, iterations: iterations.unwrap_or(1) };
         Ok(self.replay.emit(&self.last_time, &line)?)
     }
@@ -465,8 +465,9 @@ impl ReplayJsonlExporter<'_> {
         if number.is_none() {
             self.losses.add(at.child(".delta"), "it is no whole number; 0 is written");
         }
-        let kept = ["event", "t", "commands", "exit_codes", "delta", "verification_delta", "salt", "source"];
-        note_other_members(payload, &kept, &at, self.losses);
+        let exported =
+            ["event", "t", "commands", "exit_codes", "delta", "verification_delta", "salt", "source"];
+        note_other_members(payload, &exported, &at, self.losses);
         let words: Vec<&str> = commands.iter().map(String::as_str).collect();
         self.summary.add_verifications(&commands, &exit_codes);
         let delta = number.unwrap_or(0);

@@ -25,7 +25,7 @@ use reenact_json::diff::{DiffLimits, differences};
 
 use super::ExportContext;
 use super::loss_notes::{
-    NO_PLACE, UNREADABLE, WITHHELD, note_lost_event, note_other_members, source_path, widest_limits,
+    NO_EQUIVALENT, UNREADABLE, WITHHELD, note_lost_event, note_other_members, source_path, widest_limits,
 };
 use super::object_builder::{ObjectBuilder, quoted};
 use super::replay_bundle::request_url;
@@ -194,8 +194,8 @@ impl RpkExporter<'_> {
         let at = source_path(self.run, event);
         match event.payload().value() {
             Some(payload) if event.payload_format() == FormatId::Rer => {
-                let kept = ["environment", "envelope_hash", "salt", "source"];
-                note_other_members(payload, &kept, &at.child(".payload"), self.losses);
+                let exported = ["environment", "envelope_hash", "salt", "source"];
+                note_other_members(payload, &exported, &at.child(".payload"), self.losses);
             }
             Some(line)
                 if event.payload_format() == FormatId::ReplayJsonl
@@ -323,10 +323,11 @@ impl RpkExporter<'_> {
             .raw("input", input.as_deref().unwrap_or(b"null"))
             .optional_string("plan_step_id", call.step_id.as_deref().filter(|plan| **plan != step_id))
             .close();
-        let kept = ["event", "t", "id", "tool", "params", "params_hash", "step_id"];
-        let kept_of_trace = ["type", "tool_name", "args", "result", "error", "result_sha256", "episode_id"];
+        let exported = ["event", "t", "id", "tool", "params", "params_hash", "step_id"];
+        let exported_of_trace =
+            ["type", "tool_name", "args", "result", "error", "result_sha256", "episode_id"];
         if let Some(item) = tool.called.payload().value() {
-            note_other_members(item, &[&kept[..], &kept_of_trace].concat(), at, self.losses);
+            note_other_members(item, &[&exported[..], &exported_of_trace].concat(), at, self.losses);
         }
         self.normalized_step(&input, at, |input| StepSides { input: Some(input), ..StepSides::default() })
     }
@@ -352,8 +353,8 @@ impl RpkExporter<'_> {
             tool.returned.and_then(|event| event.payload().value()),
             tool.called.partner() == Some(tool.called.index()),
         ) {
-            let kept = ["event", "t", "id", "output_hash", "exit_code", "step_utility", "latency_ms"];
-            note_other_members(item, &kept, at, self.losses);
+            let exported = ["event", "t", "id", "output_hash", "exit_code", "step_utility", "latency_ms"];
+            note_other_members(item, &exported, at, self.losses);
         }
         self.normalized_step(&output, at, |output| StepSides { output: Some(output), ..StepSides::default() })
     }
@@ -385,7 +386,7 @@ impl RpkExporter<'_> {
         if self.run.payload_format() == FormatId::ModelIo
             && let Some(item) = exchange.and_then(|exchange| exchange.called.payload().value())
         {
-            let kept = [
+            let exported = [
                 "i",
                 "prompt_hash",
                 "response_hash",
@@ -394,7 +395,7 @@ impl RpkExporter<'_> {
                 "tokens_output",
                 "latency_ms",
             ];
-            note_other_members(item, &kept, at, self.losses);
+            note_other_members(item, &exported, at, self.losses);
         }
         let output = answer_output(&answer, &step_id);
         let latency = answer.latency.map(|latency| latency.as_millis());
@@ -420,7 +421,7 @@ impl RpkExporter<'_> {
                 step(written)
             }
             Err(_) => {
-                self.losses.add(at.clone(), NO_PLACE);
+                self.losses.add(at.clone(), NO_EQUIVALENT);
                 StepSides::default()
             }
         }
@@ -514,7 +515,7 @@ fn normalized_until_stable(text: &[u8]) -> Result<(Vec<u8>, bool), ConvertError>
 
 /// Normalises a value once; returns its text, and true if no value was changed.
 fn normalized_once(text: &[u8]) -> Result<(Vec<u8>, bool), ConvertError> {
-    let failed = |fault| ConvertError::Text { place: "a value of the source".into(), fault };
+    let failed = |fault| ConvertError::Text { location: "a value of the source".into(), fault };
     let value = Value::parse(text, &widest_limits()).map_err(|error| failed(error.into()))?;
     let mut out = Vec::with_capacity(text.len());
     let at_rest =

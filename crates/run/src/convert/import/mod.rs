@@ -105,11 +105,11 @@ fn parse(text: &[u8]) -> Result<Value<'_>, ConvertError> {
 
 /// Returns a document with an empty list in place of its items.
 fn without_items(text: &[u8], items: Option<Value<'_>>) -> Vec<u8> {
-    let place = items.and_then(|items| {
-        let place = items.range_in(text)?;
-        Some((text.get(..place.start)?, text.get(place.end..)?))
+    let span = items.and_then(|items| {
+        let span = items.range_in(text)?;
+        Some((text.get(..span.start)?, text.get(span.end..)?))
     });
-    match place {
+    match span {
         Some((before, after)) => [before, b"[]", after].concat(),
         None => text.to_vec(),
     }
@@ -120,7 +120,7 @@ fn encode_document(document: &[u8], origin: FormatId) -> Result<Vec<u8>, Convert
     let mut out = Vec::new();
     TextRule::new(origin.row().profile)
         .encode(parse(document)?, &mut out)
-        .map_err(|fault| ConvertError::Text { place: "the document".into(), fault })?;
+        .map_err(|fault| ConvertError::Text { location: "the document".into(), fault })?;
     Ok(out)
 }
 
@@ -143,7 +143,7 @@ impl ItemEncoder {
         self.out.clear();
         self.rule
             .encode(item, &mut self.out)
-            .map_err(|fault| ConvertError::Text { place: format!("{} {index}", self.item_name), fault })?;
+            .map_err(|fault| ConvertError::Text { location: format!("{} {index}", self.item_name), fault })?;
         Ok(&self.out)
     }
 }

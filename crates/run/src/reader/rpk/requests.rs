@@ -94,11 +94,11 @@ fn model_request<'v>(
             .or_else(|| first_member(view.metadata, names))
             .and_then(|word| word.string())
     };
-    let place = word(["url"]).or_else(|| word(["path"])).or_else(|| word(["endpoint"])).unwrap_or_default();
-    let place = UrlTarget::of(&place);
+    let target = word(["url"]).or_else(|| word(["path"])).or_else(|| word(["endpoint"])).unwrap_or_default();
+    let target = UrlTarget::of(&target);
     let provider = word(["provider"]).unwrap_or_default();
-    let vendor = Vendor::of_name(&provider).or(place.vendor);
-    let path = place.path.to_owned();
+    let vendor = Vendor::of_name(&provider).or(target.vendor);
+    let path = target.path.to_owned();
     let endpoint = vendor.and_then(|vendor| Endpoint::of(vendor, "POST", &path));
     let provider =
         if provider.is_empty() { Cow::Borrowed(vendor.map_or("", Vendor::name)) } else { provider };
@@ -126,7 +126,7 @@ fn http_client_request<'v>(
 ) -> Result<ExchangeRequest<'v>, UnreadablePayload> {
     let method = method.string().ok_or_else(|| mistyped("method", method, "a string"))?;
     let text = url.string().ok_or_else(|| mistyped("url", url, "a string"))?;
-    let place = UrlTarget::of(&text);
+    let target = UrlTarget::of(&text);
     let [body, headers_kept] = pick_members(input, ["body", "headers"]);
     let body = match body {
         None => ExchangeRequestBody::Bytes(Cow::default()),
@@ -138,10 +138,10 @@ fn http_client_request<'v>(
             None => ExchangeRequestBody::Json(Cow::Borrowed(body.text())),
         },
     };
-    let model = place.model(body.bytes());
-    let (endpoint, path) = (place.endpoint(&method), place.path.to_owned());
+    let model = target.model(body.bytes());
+    let (endpoint, path) = (target.endpoint(&method), target.path.to_owned());
     // The vendor is unknown, so the path keeps the host: it is part of the request.
-    let (provider, path) = match place.vendor {
+    let (provider, path) = match target.vendor {
         Some(vendor) => (Cow::Borrowed(vendor.name()), path),
         None => (Cow::default(), text.into_owned()),
     };

@@ -3,7 +3,7 @@
 
 use reenact_json::Digest;
 
-use super::super::code::Code;
+use super::super::code::FaultCode;
 use super::super::{CHECKS, HASHES, HEADER, LIFECYCLE, PAIRING, RECEIPT, TOTALS};
 use super::ReplayVerifier;
 use crate::Report;
@@ -26,7 +26,7 @@ impl ReplayVerifier<'_> {
         } else {
             self.check_at_end();
             if let Some(against) = &mut self.receipt {
-                against.check_at_end(&self.figures, digest, &mut self.findings);
+                against.check_at_end(&self.totals, digest, &mut self.findings);
             }
             self.findings.write_to(&mut report);
             self.mark_void_checks(&mut report);
@@ -43,30 +43,35 @@ impl ReplayVerifier<'_> {
     /// Checks everything that is known only at the end of the file.
     fn check_at_end(&mut self) {
         if self.nonblank_lines == 0 {
-            self.findings.push(Code::HeaderNotFirst, "there is no line");
+            self.findings.push(FaultCode::HeaderNotFirst, "there is no line");
         }
         if self.session_starts == 0 {
-            self.findings.push(Code::NoSessionStart, "there is no SessionStart");
+            self.findings.push(FaultCode::NoSessionStart, "there is no SessionStart");
         }
         for line in self.pairs.unanswered() {
-            self.findings.push_at_line(u64::from(line), Code::CallWithoutResult, "this call has no result");
+            self.findings.push_at_line(
+                u64::from(line),
+                FaultCode::CallWithoutResult,
+                "this call has no result",
+            );
         }
         let Some(end) = &self.session_end_totals else {
             return self.findings.push(
-                Code::NoSessionEnd,
+                FaultCode::NoSessionEnd,
                 "there is no SessionEnd: the session was cut off, or its end was taken away",
             );
         };
-        let (calls, latency) = (self.figures.tool_calls, self.figures.total_latency_ms());
+        let (calls, latency) = (self.totals.tool_calls, self.totals.total_latency_ms());
         if end.tool_calls.is_some_and(|total| total != calls) {
             let total = end.tool_calls.unwrap_or_default();
             let text = format!("total_tool_calls is {total}, counted {calls}");
-            self.findings.push(Code::TotalToolCalls, text);
+            self.findings.push(FaultCode::TotalToolCalls, text);
         }
         if end.latency_ms.is_some() && end.latency_ms != latency {
             let sum = latency.map_or("more than 64 bits hold".into(), |sum| sum.to_string());
             let total = end.latency_ms.unwrap_or_default();
-            self.findings.push(Code::TotalLatency, format!("total_latency_ms is {total}, the sum is {sum}"));
+            self.findings
+                .push(FaultCode::TotalLatency, format!("total_latency_ms is {total}, the sum is {sum}"));
         }
     }
 
@@ -115,12 +120,12 @@ impl ReplayVerifier<'_> {
         if let Some(failure) = report.failure_summary() {
             return failure;
         }
-        let calls = match self.figures.tool_calls {
+        let calls = match self.totals.tool_calls {
             1 => "1 tool call".into(),
             count => format!("{count} tool calls"),
         };
-        let latency = self.figures.total_latency_ms().unwrap_or(u64::MAX);
-        let utility = match self.figures.average_step_utility() {
+        let latency = self.totals.total_latency_ms().unwrap_or(u64::MAX);
+        let utility = match self.totals.average_step_utility() {
             Some(average) => format!("average utility {average:.3}"),
             None => "no utility".into(),
         };

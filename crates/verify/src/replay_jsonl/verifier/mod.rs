@@ -10,15 +10,15 @@ use std::io::{self, BufRead};
 use reenact_formats::replay_jsonl::canonical::is_canonical;
 use reenact_formats::replay_jsonl::hash::{self, ReplayHashCheck};
 use reenact_formats::replay_jsonl::{
-    Field, LineEnding, LineFault, ReplayJsonlEventKind, ReplayJsonlEventView, ReplayLine, ReplayLineReader,
-    ReplayTotals, TimestampCache, VERSION, field,
+    LineEnding, LineFault, ReplayJsonlEventKind, ReplayJsonlEventView, ReplayJsonlField, ReplayLine,
+    ReplayLineReader, ReplayTotals, TimestampCache, VERSION, field,
 };
 use reenact_json::digest::Hasher;
 use reenact_json::scanner::ScannerBuffers;
 use reenact_json::{Digest, Limits, Shown, SyntaxError, SyntaxFault, Value};
 
 use super::ReplayJsonlOptions;
-use super::code::{Code, Warning};
+use super::code::{FaultCode, Warning};
 use super::findings::ReplayFindings;
 use super::pairing::{CallPairs, Fingerprint, PairOutcome};
 use super::receipt_check::ReceiptCheck;
@@ -63,7 +63,7 @@ pub(super) struct ReplayVerifier<'a> {
     /// Faults and warnings so far.
     findings: ReplayFindings,
     /// Numbers that sum up the session.
-    figures: ReplayTotals,
+    totals: ReplayTotals,
     /// Calls and results by id.
     pairs: CallPairs,
     /// Comparison with the receipt, if there is a readable one.
@@ -111,7 +111,7 @@ impl<'a> ReplayVerifier<'a> {
             hasher: Hasher::new(),
             scratch: ScannerBuffers::default(),
             findings,
-            figures: ReplayTotals::default(),
+            totals: ReplayTotals::default(),
             pairs: CallPairs::default(),
             receipt,
             events: 0,
@@ -144,8 +144,8 @@ impl<'a> ReplayVerifier<'a> {
             self.verify_line(line);
         }
         let digest = lines.digest();
-        let figures = self.figures;
-        Ok((self.into_report(digest), figures))
+        let totals = self.totals;
+        Ok((self.into_report(digest), totals))
     }
 
     /// Verifies one line.
@@ -160,16 +160,16 @@ impl<'a> ReplayVerifier<'a> {
             Ok(text) => text,
             Err(length) => {
                 self.nonblank_lines += 1;
-                let most = reenact_formats::replay_jsonl::lines::MAX_LINE_BYTES;
-                let text = format!("it has {length} bytes, more than {most}, and was not read");
-                return self.findings.push_at_line(number, Code::LineTooLong, text);
+                let max = reenact_formats::replay_jsonl::lines::MAX_LINE_BYTES;
+                let text = format!("it has {length} bytes, more than {max}, and was not read");
+                return self.findings.push_at_line(number, FaultCode::LineTooLong, text);
             }
         };
         let unmarked = text.strip_prefix(b"\xEF\xBB\xBF").filter(|_| number == 1);
         if unmarked.is_some() {
             self.findings.push_at_line(
                 number,
-                Code::Bom,
+                FaultCode::Bom,
                 "a byte order mark, which a reader takes for a part of the text",
             );
         }
@@ -187,18 +187,18 @@ impl<'a> ReplayVerifier<'a> {
     /// Adds the fault of a line that is not an event.
     fn add_unreadable_line(&mut self, number: u64, text: &[u8], ending: LineEnding, fault: &LineFault) {
         let code = match fault {
-            LineFault::NotAnObject { .. } => Code::NotObject,
-            LineFault::NoTag { .. } => Code::NoEventTag,
+            LineFault::NotAnObject { .. } => FaultCode::NotObject,
+            LineFault::NoTag { .. } => FaultCode::NoEventTag,
             LineFault::Syntax(error) => match error.fault {
                 _ if ending == LineEnding::EndOfFile && is_cut_off(text, error) => {
                     let text = "the file ends inside this line: its writer was stopped";
-                    return self.findings.push_at_line(number, Code::TornTail, text);
+                    return self.findings.push_at_line(number, FaultCode::TornTail, text);
                 }
-                SyntaxFault::NotUtf8 | SyntaxFault::Utf16 => Code::NotUtf8,
-                SyntaxFault::DuplicateName { .. } => Code::DuplicateName,
-                _ => Code::BadJson,
+                SyntaxFault::NotUtf8 | SyntaxFault::Utf16 => FaultCode::NotUtf8,
+                SyntaxFault::DuplicateName { .. } => FaultCode::DuplicateName,
+                _ => FaultCode::BadJson,
             },
-            _ => Code::BadJson,
+            _ => FaultCode::BadJson,
         };
         match fault {
             LineFault::Syntax(error) => {
@@ -228,7 +228,11 @@ impl<'a> ReplayVerifier<'a> {
             self.first_unknown.get_or_insert_with(|| format!("line {number}: {}", Shown::new(&name)));
             return;
         };
-        let code = if kind == ReplayJsonlEventKind::ReplayHeader { Code::HeaderField } else { Code::Field };
+        let code = if kind == ReplayJsonlEventKind::ReplayHeader {
+            FaultCode::HeaderField
+        } else {
+            FaultCode::Field
+        };
         let findings = &mut self.findings;
         self.unknown_fields += field::faults(kind, event, &mut self.clock, |fault| {
             findings.push_at_line(number, code, format_args!("{kind}: {fault}"));
@@ -240,7 +244,7 @@ impl<'a> ReplayVerifier<'a> {
             ReplayJsonlEventKind::ToolResult => self.check_result(number, event),
             ReplayJsonlEventKind::PlanStart => {
                 if let Some(against) = &mut self.receipt {
-                    against.plan = event.get(Field::PlanHash).map(ComparedText::of);
+                    against.plan = event.get(ReplayJsonlField::PlanHash).map(ComparedText::of);
                 }
             }
             ReplayJsonlEventKind::Verification => self.check_verification(number, event),
@@ -254,14 +258,18 @@ impl<'a> ReplayVerifier<'a> {
     fn check_order(&mut self, number: u64, kind: Option<ReplayJsonlEventKind>) {
         let is = |wanted| kind == Some(wanted);
         if self.events == 1 && !is(ReplayJsonlEventKind::ReplayHeader) {
-            self.findings.push_at_line(number, Code::HeaderNotFirst, "the first event is no ReplayHeader");
+            self.findings.push_at_line(
+                number,
+                FaultCode::HeaderNotFirst,
+                "the first event is no ReplayHeader",
+            );
         }
         if is(ReplayJsonlEventKind::ReplayHeader) {
             self.headers += 1;
             if self.headers > 1 {
                 self.findings.push_at_line(
                     number,
-                    Code::HeaderRepeated,
+                    FaultCode::HeaderRepeated,
                     "a second ReplayHeader: is this more than one file?",
                 );
             }
@@ -270,27 +278,27 @@ impl<'a> ReplayVerifier<'a> {
         if is(ReplayJsonlEventKind::SessionStart) {
             self.session_starts += 1;
             if self.session_starts > 1 {
-                self.findings.push_at_line(number, Code::SessionStartRepeated, "a second SessionStart");
+                self.findings.push_at_line(number, FaultCode::SessionStartRepeated, "a second SessionStart");
             }
-        } else if self.session_starts == 0 && !self.findings.has_fault(Code::SessionStartNotFirst) {
+        } else if self.session_starts == 0 && !self.findings.has_fault(FaultCode::SessionStartNotFirst) {
             self.findings.push_at_line(
                 number,
-                Code::SessionStartNotFirst,
+                FaultCode::SessionStartNotFirst,
                 "an event before the SessionStart",
             );
         }
         if self.session_end_totals.is_some() {
             if is(ReplayJsonlEventKind::SessionEnd) {
-                self.findings.push_at_line(number, Code::SessionEndRepeated, "a second SessionEnd");
+                self.findings.push_at_line(number, FaultCode::SessionEndRepeated, "a second SessionEnd");
             } else {
-                self.findings.push_at_line(number, Code::EventAfterEnd, "an event after the SessionEnd");
+                self.findings.push_at_line(number, FaultCode::EventAfterEnd, "an event after the SessionEnd");
             }
         }
     }
 
     /// Warns if time runs backwards. That is no fault, since parallel calls return in any order.
     fn check_time(&mut self, number: u64, event: &ReplayJsonlEventView<'_>) {
-        let Some(now) = event.get(Field::T).and_then(|t| self.clock.instant(t)) else { return };
+        let Some(now) = event.get(ReplayJsonlField::T).and_then(|t| self.clock.instant(t)) else { return };
         if self.last_time.is_some_and(|before| now < before) {
             self.findings.warn(number, Warning::TimeBackwards);
         }
@@ -299,10 +307,12 @@ impl<'a> ReplayVerifier<'a> {
 
     /// Checks the version of a header.
     fn check_header(&mut self, number: u64, event: &ReplayJsonlEventView<'_>) {
-        let Some(version) = event.get(Field::ReplayVersion).and_then(field::unsigned) else { return };
+        let Some(version) = event.get(ReplayJsonlField::ReplayVersion).and_then(field::unsigned) else {
+            return;
+        };
         if self.version.is_none() && version != VERSION {
             let text = format!("replay_version is {version}, only {VERSION} is known");
-            self.findings.push_at_line(number, Code::Version, text);
+            self.findings.push_at_line(number, FaultCode::Version, text);
         }
         self.version = self.version.or(Some(version));
     }
@@ -312,7 +322,7 @@ impl<'a> ReplayVerifier<'a> {
         if self.session_starts > 1 {
             return;
         }
-        self.session = event.get(Field::SessionId).map(ComparedText::of);
+        self.session = event.get(ReplayJsonlField::SessionId).map(ComparedText::of);
         if let Some(against) = &mut self.receipt {
             against.check_start(event, &mut self.findings);
         }
@@ -320,31 +330,32 @@ impl<'a> ReplayVerifier<'a> {
 
     /// Checks hash, id and receipt entry of a call.
     fn check_call(&mut self, number: u64, event: &ReplayJsonlEventView<'_>) {
-        let params_hash = event.get(Field::ParamsHash);
-        match event.get(Field::Params) {
+        let params_hash = event.get(ReplayJsonlField::ParamsHash);
+        match event.get(ReplayJsonlField::Params) {
             Some(params) => {
                 self.hashes_checked += 1;
-                self.check_hash(number, Code::ParamsHash, params, params_hash);
+                self.check_hash(number, FaultCode::ParamsHash, params, params_hash);
             }
             None => self.calls_without_params += 1,
         }
-        let Some(id) = event.get(Field::Id).and_then(|id| id.with_string_bytes(Fingerprint::of)) else {
+        let Some(id) = event.get(ReplayJsonlField::Id).and_then(|id| id.with_string_bytes(Fingerprint::of))
+        else {
             return;
         };
         let receipt = self.receipt.as_ref().map_or(0, |against| against.entry_of_call(id, event));
         match self.pairs.call(id, number, receipt) {
             PairOutcome::First => {
-                self.figures.tool_calls += 1;
+                self.totals.tool_calls += 1;
                 if let Some(against) = &mut self.receipt {
                     against.check_call(number, receipt, event, &mut self.findings);
                 }
             }
             PairOutcome::Full => self.add_too_many_calls(number),
             _ => {
-                let id = shown_field(event, Field::Id);
+                let id = shown_field(event, ReplayJsonlField::Id);
                 self.findings.push_at_line(
                     number,
-                    Code::CallIdRepeated,
+                    FaultCode::CallIdRepeated,
                     format_args!("a call \"{id}\" was made before"),
                 );
             }
@@ -353,30 +364,32 @@ impl<'a> ReplayVerifier<'a> {
 
     /// Adds the fault of a full pairing table, once.
     fn add_too_many_calls(&mut self, number: u64) {
-        if !self.findings.has_fault(Code::TooManyCalls) {
+        if !self.findings.has_fault(FaultCode::TooManyCalls) {
             let text = "more calls than can be paired; from here on they were not";
-            self.findings.push_at_line(number, Code::TooManyCalls, text);
+            self.findings.push_at_line(number, FaultCode::TooManyCalls, text);
         }
     }
 
     /// Checks that a result belongs to a call, and compares it with the receipt.
     fn check_result(&mut self, number: u64, event: &ReplayJsonlEventView<'_>) {
-        let latency = event.get(Field::LatencyMs).and_then(field::unsigned);
-        let utility = event.get(Field::StepUtility).and_then(field::utility);
-        self.figures.add_result(latency, utility);
-        let Some(id) = event.get(Field::Id).and_then(|id| id.with_string_bytes(Fingerprint::of)) else {
+        let latency = event.get(ReplayJsonlField::LatencyMs).and_then(field::unsigned);
+        let utility = event.get(ReplayJsonlField::StepUtility).and_then(field::utility);
+        self.totals.add_result(latency, utility);
+        let Some(id) = event.get(ReplayJsonlField::Id).and_then(|id| id.with_string_bytes(Fingerprint::of))
+        else {
             return;
         };
         let (paired, entry) = self.pairs.result(id);
         match paired {
             PairOutcome::Full => return self.add_too_many_calls(number),
             PairOutcome::Repeated => {
-                let text = format!("the call \"{}\" has a result already", shown_field(event, Field::Id));
-                return self.findings.push_at_line(number, Code::ResultRepeated, text);
+                let text =
+                    format!("the call \"{}\" has a result already", shown_field(event, ReplayJsonlField::Id));
+                return self.findings.push_at_line(number, FaultCode::ResultRepeated, text);
             }
             PairOutcome::WithoutCall => {
-                let text = format!("no call \"{}\" came before", shown_field(event, Field::Id));
-                self.findings.push_at_line(number, Code::ResultWithoutCall, text);
+                let text = format!("no call \"{}\" came before", shown_field(event, ReplayJsonlField::Id));
+                self.findings.push_at_line(number, FaultCode::ResultWithoutCall, text);
             }
             PairOutcome::First => {}
         }
@@ -389,10 +402,10 @@ impl<'a> ReplayVerifier<'a> {
     /// Checks that a `Verification` event has as many exit codes as commands.
     fn check_verification(&mut self, number: u64, event: &ReplayJsonlEventView<'_>) {
         let count = |field| event.get(field).map_or(0, |list| list.elements().count());
-        let (commands, codes) = (count(Field::Commands), count(Field::ExitCodes));
+        let (commands, codes) = (count(ReplayJsonlField::Commands), count(ReplayJsonlField::ExitCodes));
         if commands != codes {
             let text = format!("{commands} commands, but {codes} exit codes");
-            self.findings.push_at_line(number, Code::VerificationLengths, text);
+            self.findings.push_at_line(number, FaultCode::VerificationLengths, text);
         }
         if let Some(against) = &mut self.receipt {
             against.add_verification(event);
@@ -402,8 +415,8 @@ impl<'a> ReplayVerifier<'a> {
     /// Takes the totals of a `SessionEnd`.
     fn read_session_end(&mut self, event: &ReplayJsonlEventView<'_>) {
         self.session_end_totals = Some(SessionTotals {
-            tool_calls: event.get(Field::TotalToolCalls).and_then(field::unsigned),
-            latency_ms: event.get(Field::TotalLatencyMs).and_then(field::unsigned),
+            tool_calls: event.get(ReplayJsonlField::TotalToolCalls).and_then(field::unsigned),
+            latency_ms: event.get(ReplayJsonlField::TotalLatencyMs).and_then(field::unsigned),
         });
         if let Some(against) = &mut self.receipt {
             against.set_end(event);
@@ -412,22 +425,33 @@ impl<'a> ReplayVerifier<'a> {
 
     /// Checks hash and session id of a `RuntimeEvent`.
     fn check_runtime_event(&mut self, number: u64, event: &ReplayJsonlEventView<'_>) {
-        if let Some(payload) = event.get(Field::Payload) {
+        if let Some(payload) = event.get(ReplayJsonlField::Payload) {
             self.hashes_checked += 1;
-            self.check_hash(number, Code::PayloadHash, payload, event.get(Field::PayloadHash));
+            self.check_hash(
+                number,
+                FaultCode::PayloadHash,
+                payload,
+                event.get(ReplayJsonlField::PayloadHash),
+            );
         }
-        let session = event.get(Field::SessionId).map(ComparedText::of);
+        let session = event.get(ReplayJsonlField::SessionId).map(ComparedText::of);
         if let (Some(own), Some(session)) = (session, &self.session)
             && own.digest != session.digest
         {
             let text = format!("session_id is {}, the session is {}", own.shown, session.shown);
-            self.findings.push_at_line(number, Code::OtherSession, text);
+            self.findings.push_at_line(number, FaultCode::OtherSession, text);
         }
     }
 
     /// Checks a hash against the value beside it.
-    fn check_hash(&mut self, number: u64, code: Code, value: Value<'_>, carried_hash: Option<Value<'_>>) {
-        let name = if code == Code::ParamsHash { "params_hash" } else { "payload_hash" };
+    fn check_hash(
+        &mut self,
+        number: u64,
+        code: FaultCode,
+        value: Value<'_>,
+        carried_hash: Option<Value<'_>>,
+    ) {
+        let name = if code == FaultCode::ParamsHash { "params_hash" } else { "payload_hash" };
         match hash::check(value, carried_hash, &mut self.hasher) {
             ReplayHashCheck::Matches => {}
             ReplayHashCheck::Differs(computed) => {
@@ -470,6 +494,6 @@ fn is_cut_off(text: &[u8], error: &SyntaxError) -> bool {
 }
 
 /// Returns a string member of an event, shortened and escaped.
-fn shown_field(event: &ReplayJsonlEventView<'_>, field: Field) -> String {
+fn shown_field(event: &ReplayJsonlEventView<'_>, field: ReplayJsonlField) -> String {
     event.get(field).and_then(|value| value.string()).map_or(String::new(), |text| shown_carried(&text))
 }

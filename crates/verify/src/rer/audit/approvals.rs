@@ -18,7 +18,7 @@ use super::tracker::RuleTracker;
 use crate::audit::RuleVerdict;
 
 /// State of both rules.
-pub(super) struct Approvals {
+pub(super) struct ApprovalRules {
     /// Envelope with the approval rules.
     envelope: Arc<Envelope>,
     /// Verdict on `required_approvals`.
@@ -61,7 +61,7 @@ struct WithheldApprovalEvents {
     denial: bool,
 }
 
-impl Approvals {
+impl ApprovalRules {
     /// Creates the state for an envelope.
     pub(super) fn new(envelope: &Arc<Envelope>) -> Self {
         Self {
@@ -86,35 +86,35 @@ impl Approvals {
     }
 
     /// Observes a capture gap: an action without approval may be in it.
-    pub(super) fn on_gap(&mut self, step: &AuditedEvent<'_>) {
+    pub(super) fn on_gap(&mut self, event: &AuditedEvent<'_>) {
         // A gap can only hide further approvers, so `required_signer_types` stays; it may hide actions.
         if !self.envelope.required_approvals.is_empty() {
-            self.required.mark_inconclusive(Some(step.index), super::UNCAPTURED);
+            self.required.mark_inconclusive(Some(event.index), super::UNCAPTURED);
         }
     }
 
     /// Remembers requests, grants, denials and decisions.
-    pub(super) fn observe(&mut self, step: &AuditedEvent<'_>) {
+    pub(super) fn observe(&mut self, event: &AuditedEvent<'_>) {
         if !self.is_needed() {
             return;
         }
-        let approval = step.approval_id.and_then(|id| id.string_bytes()).map(|id| id.into_owned());
-        match step.kind {
+        let approval = event.approval_id.and_then(|id| id.string_bytes()).map(|id| id.into_owned());
+        match event.kind {
             AuditedKind::Event(EventType::ApprovalRequested) => {
-                let name = step.name.and_then(|name| name.string_bytes()).map(|name| name.into_owned());
+                let name = event.name.and_then(|name| name.string_bytes()).map(|name| name.into_owned());
                 if let (Some(id), Some(name)) = (approval, name) {
                     self.requested_for.insert(id, name);
                 }
             }
             AuditedKind::Event(EventType::ApprovalGranted) => {
-                self.withheld.grant |= step.is_withheld;
-                let signer = step.signer_type().and_then(SignerType::of);
+                self.withheld.grant |= event.is_withheld;
+                let signer = event.signer_type().and_then(SignerType::of);
                 match signer {
                     Some(signer) => {
                         self.granted_signer_types.insert(signer);
                     }
                     None => {
-                        self.first_untyped_grant.get_or_insert(step.index);
+                        self.first_untyped_grant.get_or_insert(event.index);
                     }
                 }
                 if let Some(id) = approval {
@@ -122,15 +122,15 @@ impl Approvals {
                 }
             }
             AuditedKind::Event(EventType::ApprovalDenied) => {
-                self.withheld.denial |= step.is_withheld;
+                self.withheld.denial |= event.is_withheld;
                 if let Some(id) = approval {
                     self.granted.remove(&id);
                     self.denied_ids.insert(id);
                 }
             }
             AuditedKind::Event(EventType::PolicyEvaluated) => {
-                self.withheld.decision |= step.is_withheld;
-                if let Some(step_id) = step.step_id_bytes().filter(|_| step.allows() == Some(true)) {
+                self.withheld.decision |= event.is_withheld;
+                if let Some(step_id) = event.step_id_bytes().filter(|_| event.allows() == Some(true)) {
                     let named =
                         approval.map(|id| NamedApproval { was_granted: self.granted.contains_key(&id), id });
                     self.approval_by_step.insert(step_id.into_owned(), named);
@@ -141,59 +141,63 @@ impl Approvals {
     }
 
     /// Checks that an action has every approval that it needs.
-    pub(super) fn on_call(&mut self, step: &AuditedEvent<'_>, action: Action, name: Option<&str>) {
+    pub(super) fn on_call(&mut self, event: &AuditedEvent<'_>, action: Action, name: Option<&str>) {
         if !self.rule_cache.has_rules[action as usize] {
             return;
         }
         let Some(name) = name else {
-            return self.required.mark_inconclusive(Some(step.index), step.unnamed_reason());
+            return self.required.mark_inconclusive(Some(event.index), event.unnamed_reason());
         };
         let Some(rules) = self.rule_cache.matching_rules(&self.envelope, action, name) else {
             let reason = "there are too many approval rules and names to compare all of them";
-            return self.required.mark_inconclusive(Some(step.index), reason);
+            return self.required.mark_inconclusive(Some(event.index), reason);
         };
         if rules.is_empty() {
             return;
         }
         let what = Shown::new(name).to_string();
-        let decision = step.step_id_bytes().and_then(|step_id| self.approval_by_step.remove(&*step_id));
+        let decision = event.step_id_bytes().and_then(|step_id| self.approval_by_step.remove(&*step_id));
         let approval = match decision {
             Some(Some(approval)) => approval,
             None if self.withheld.decision => {
                 let reason = "a decision is withheld, so it cannot be told whether this was approved";
-                return self.required.mark_inconclusive(Some(step.index), reason);
+                return self.required.mark_inconclusive(Some(event.index), reason);
             }
             _ => {
-                return self.required.fail(step.index, &format!("\"{what}\" was called without an approval"));
+                return self
+                    .required
+                    .fail(event.index, &format!("\"{what}\" was called without an approval"));
             }
         };
         let Some(signer) = self.granted.get(&approval.id).copied() else {
             if self.denied_ids.contains(&approval.id) {
-                return self.required.fail(step.index, &format!("the approval for \"{what}\" was denied"));
+                return self.required.fail(event.index, &format!("the approval for \"{what}\" was denied"));
             }
             if self.withheld.grant {
                 let reason = "a grant is withheld, so it cannot be told whether this was approved";
-                return self.required.mark_inconclusive(Some(step.index), reason);
+                return self.required.mark_inconclusive(Some(event.index), reason);
             }
-            return self.required.fail(step.index, &format!("the approval for \"{what}\" was never granted"));
+            return self
+                .required
+                .fail(event.index, &format!("the approval for \"{what}\" was never granted"));
         };
         if !approval.was_granted {
             let reason = format!("the approval for \"{what}\" was granted after the policy had allowed it");
-            return self.required.fail(step.index, &reason);
+            return self.required.fail(event.index, &reason);
         }
-        let asked_for = self.requested_for.get(&approval.id);
-        if asked_for.is_some_and(|asked_for| **asked_for != *name.as_bytes()) {
+        let requested_name = self.requested_for.get(&approval.id);
+        if requested_name.is_some_and(|requested_name| **requested_name != *name.as_bytes()) {
             let reason = format!("the approval for \"{what}\" had been asked for something else");
-            return self.required.fail(step.index, &reason);
+            return self.required.fail(event.index, &reason);
         }
         if !self.used_ids.insert(approval.id) {
             return self
                 .required
-                .fail(step.index, &format!("the approval for \"{what}\" had been used before"));
+                .fail(event.index, &format!("the approval for \"{what}\" had been used before"));
         }
         if self.withheld.denial {
             let reason = "a denial is withheld, so it cannot be told whether this stayed approved";
-            self.required.mark_inconclusive(Some(step.index), reason);
+            self.required.mark_inconclusive(Some(event.index), reason);
         }
         for rule in rules.iter().filter_map(|at| self.envelope.required_approvals.get(*at)) {
             match (&rule.signer_types, signer) {
@@ -202,11 +206,11 @@ impl Approvals {
                 (Some(_), Some(signer)) => {
                     let reason =
                         format!("the approval for \"{what}\" is by a signer of type {}", signer.name());
-                    self.required.fail(step.index, &reason);
+                    self.required.fail(event.index, &reason);
                 }
                 (Some(_), None) => {
                     self.required.mark_inconclusive(
-                        Some(step.index),
+                        Some(event.index),
                         "the approval does not tell the type of its signer",
                     );
                 }

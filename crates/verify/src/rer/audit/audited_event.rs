@@ -138,11 +138,11 @@ impl<'a> AuditedEvent<'a> {
 
     /// Returns the cost of a returned call, or of the whole run for the event that ends it.
     pub(super) fn stated_cost(&self) -> StatedCost {
-        let is_told = matches!(
+        let has_cost = matches!(
             self.kind,
             AuditedKind::Return(_) | AuditedKind::Event(EventType::SpendCounted | EventType::RunEnded)
         );
-        match self.detail.filter(|detail| is_told && !detail.is_null()) {
+        match self.detail.filter(|detail| has_cost && !detail.is_null()) {
             Some(amount) => Money::of(amount, Rounding::Up).map_or(StatedCost::Invalid, StatedCost::Amount),
             None => StatedCost::Absent,
         }

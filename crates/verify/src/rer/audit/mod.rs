@@ -33,7 +33,7 @@ use reenact_json::{Shown, Value};
 
 use crate::Keys;
 use crate::audit::{Audit, RuleVerdict};
-use approvals::Approvals;
+use approvals::ApprovalRules;
 use audited_event::StatedCost;
 pub(super) use audited_event::{AuditedEvent, AuditedKind};
 use order::EventOrder;
@@ -81,20 +81,20 @@ pub(super) struct Auditor<'a> {
 
 impl<'a> Auditor<'a> {
     /// Observes the events that follow. `envelope` is set once the text has shown it.
-    pub(super) fn add(&mut self, steps: Vec<AuditedEvent<'a>>, envelope: Option<Value<'a>>) {
+    pub(super) fn add(&mut self, events: Vec<AuditedEvent<'a>>, envelope: Option<Value<'a>>) {
         if self.rules.is_none() && envelope.is_some() {
             self.start_rules(envelope);
         }
         match &mut self.rules {
-            Some(rules) => steps.iter().for_each(|step| rules.observe(step)),
-            None => self.pending.push(steps),
+            Some(rules) => events.iter().for_each(|event| rules.observe(event)),
+            None => self.pending.push(events),
         }
     }
 
     /// Creates the rules from the envelope and lets them observe the pending events.
     fn start_rules(&mut self, envelope: Option<Value<'a>>) -> &mut AuditRules<'a> {
         let mut rules = AuditRules::from_envelope(envelope);
-        core::mem::take(&mut self.pending).iter().flatten().for_each(|step| rules.observe(step));
+        core::mem::take(&mut self.pending).iter().flatten().for_each(|event| rules.observe(event));
         self.rules.insert(rules)
     }
 
@@ -137,11 +137,11 @@ impl<'a> AuditRules<'a> {
     }
 
     /// Passes an event to all rules.
-    fn observe(&mut self, step: &AuditedEvent<'a>) {
+    fn observe(&mut self, event: &AuditedEvent<'a>) {
         if let Ok(restrictions) = &mut self.restrictions {
-            restrictions.observe(step);
+            restrictions.observe(event);
         }
-        self.order.observe(step);
+        self.order.observe(event);
     }
 
     /// Returns the verdicts in the order of [`RULES`].
@@ -181,7 +181,7 @@ struct RestrictionRules {
     /// Verdict on `expiry`.
     expiry: RuleTracker,
     /// Verdicts on `required_approvals` and `required_signer_types`.
-    approvals: Approvals,
+    approvals: ApprovalRules,
     /// Total cost that the end of the run states.
     stated_total: Option<Money>,
     /// Index of the first model call whose cost is not stated.
@@ -205,7 +205,7 @@ impl RestrictionRules {
             spend: RuleTracker::new("max_spend_usd"),
             rate: RuleTracker::new("rate_limit_rpm"),
             expiry: RuleTracker::new("expiry"),
-            approvals: Approvals::new(&envelope),
+            approvals: ApprovalRules::new(&envelope),
             envelope,
             stated_total: None,
             first_unpriced_call: None,
@@ -216,20 +216,20 @@ impl RestrictionRules {
     }
 
     /// Observes the next event.
-    fn observe(&mut self, step: &AuditedEvent<'_>) {
-        self.last_index = Some(step.index);
-        match step.kind {
-            AuditedKind::Event(EventType::RunStarted) => self.on_run_started(step),
-            AuditedKind::Call(action) => self.on_call(step, action),
+    fn observe(&mut self, event: &AuditedEvent<'_>) {
+        self.last_index = Some(event.index);
+        match event.kind {
+            AuditedKind::Event(EventType::RunStarted) => self.on_run_started(event),
+            AuditedKind::Call(action) => self.on_call(event, action),
             AuditedKind::Return(_) | AuditedKind::Event(EventType::SpendCounted | EventType::RunEnded) => {
-                self.on_cost(step)
+                self.on_cost(event)
             }
-            AuditedKind::Event(EventType::CaptureGap) => self.on_gap(step),
+            AuditedKind::Event(EventType::CaptureGap) => self.on_gap(event),
             _ => {
-                self.event_time(step);
+                self.event_time(event);
             }
         }
-        self.approvals.observe(step);
+        self.approvals.observe(event);
     }
 
     /// Returns the eight verdicts in the order of [`RULES`].
@@ -267,7 +267,7 @@ impl RestrictionRules {
     }
 
     /// Observes a capture gap: any action may have happened in it.
-    fn on_gap(&mut self, step: &AuditedEvent<'_>) {
+    fn on_gap(&mut self, event: &AuditedEvent<'_>) {
         let limits = Arc::clone(&self.envelope);
         let restricting = [
             (&mut self.models, true),
@@ -278,17 +278,17 @@ impl RestrictionRules {
             (&mut self.expiry, limits.expiry.is_some()),
         ];
         for (rule, _) in restricting.into_iter().filter(|(_, restricts)| *restricts) {
-            rule.mark_inconclusive(Some(step.index), UNCAPTURED);
+            rule.mark_inconclusive(Some(event.index), UNCAPTURED);
         }
-        self.approvals.on_gap(step);
+        self.approvals.on_gap(event);
     }
 
     /// Fails `expiry` if the run began after the envelope had expired.
-    fn on_run_started(&mut self, step: &AuditedEvent<'_>) {
-        if let (Some(expiry), Some(at)) = (self.envelope.expiry, self.event_time(step))
+    fn on_run_started(&mut self, event: &AuditedEvent<'_>) {
+        if let (Some(expiry), Some(at)) = (self.envelope.expiry, self.event_time(event))
             && at >= expiry
         {
-            self.expiry.fail(step.index, "the run began after the envelope had expired");
+            self.expiry.fail(event.index, "the run began after the envelope had expired");
         }
     }
 
@@ -296,32 +296,32 @@ impl RestrictionRules {
     ///
     /// Timestamps are the recorder's word and may run backwards. The elapsed time is then unknown, and
     /// rules that depend on it become inconclusive.
-    fn event_time(&mut self, step: &AuditedEvent<'_>) -> Option<i128> {
+    fn event_time(&mut self, event: &AuditedEvent<'_>) -> Option<i128> {
         let (expiry, rated) = (self.envelope.expiry, self.envelope.rate_limit_rpm.is_some());
         if expiry.is_none() && !rated {
             return Some(0);
         }
-        let at = step.timestamp.and_then(|timestamp| time::instant(&timestamp.string()?));
-        let matters = matches!(step.kind, AuditedKind::Event(EventType::RunStarted) | AuditedKind::Call(_));
+        let at = event.timestamp.and_then(|timestamp| time::instant(&timestamp.string()?));
+        let matters = matches!(event.kind, AuditedKind::Event(EventType::RunStarted) | AuditedKind::Call(_));
         match (at, self.latest_time) {
             (None, _) if matters => {
                 if rated {
-                    self.rate.mark_inconclusive(Some(step.index), "the timestamp names no moment");
+                    self.rate.mark_inconclusive(Some(event.index), "the timestamp names no moment");
                 }
                 if expiry.is_some() {
-                    self.expiry.mark_inconclusive(Some(step.index), "the timestamp names no moment");
+                    self.expiry.mark_inconclusive(Some(event.index), "the timestamp names no moment");
                 }
             }
             (Some(at), Some(latest)) if at < latest => {
                 if rated {
                     self.rate.mark_inconclusive(
-                        Some(step.index),
+                        Some(event.index),
                         "time runs backwards here, so no rate can be told",
                     );
                 }
                 if matters && expiry.is_some_and(|expiry| at < expiry && expiry <= latest) {
                     self.expiry.mark_inconclusive(
-                        Some(step.index),
+                        Some(event.index),
                         "time runs backwards here, from after the envelope had expired",
                     );
                 }
@@ -333,9 +333,9 @@ impl RestrictionRules {
     }
 
     /// Checks a call of a model or a tool against all restrictions.
-    fn on_call(&mut self, step: &AuditedEvent<'_>, action: Action) {
-        let at = self.event_time(step).or(self.latest_time).unwrap_or_default();
-        let name = step.name.and_then(|name| name.string());
+    fn on_call(&mut self, event: &AuditedEvent<'_>, action: Action) {
+        let at = self.event_time(event).or(self.latest_time).unwrap_or_default();
+        let name = event.name.and_then(|name| name.string());
         let request = PolicyRequest {
             action,
             name: name.as_deref().unwrap_or_default(),
@@ -344,56 +344,56 @@ impl RestrictionRules {
         };
         if name.is_none() {
             let list = if action == Action::Model { &mut self.models } else { &mut self.tools };
-            list.mark_inconclusive(Some(step.index), step.unnamed_reason());
+            list.mark_inconclusive(Some(event.index), event.unnamed_reason());
         }
-        if step.names_both {
+        if event.names_both {
             let other = if action == Action::Model { &mut self.tools } else { &mut self.models };
-            other.mark_inconclusive(Some(step.index), "it names both a model and a tool");
+            other.mark_inconclusive(Some(event.index), "it names both a model and a tool");
         }
         for rule in broken_rules(&self.envelope, &self.history, &request) {
             let what = Shown::new(request.name);
             match rule {
                 EnvelopeRule::AllowedModels if name.is_some() => {
-                    self.models.fail(step.index, &format!("the model \"{what}\" is not on the list"));
+                    self.models.fail(event.index, &format!("the model \"{what}\" is not on the list"));
                 }
                 EnvelopeRule::AllowedTools if name.is_some() => {
-                    self.tools.fail(step.index, &format!("the tool \"{what}\" is not on the list"));
+                    self.tools.fail(event.index, &format!("the tool \"{what}\" is not on the list"));
                 }
                 EnvelopeRule::AllowedModels | EnvelopeRule::AllowedTools => {}
                 EnvelopeRule::MaxSteps => {
                     let limit = self.envelope.max_steps.unwrap_or_default();
                     let reason =
                         format!("this is action {}, allowed are {limit}", self.history.actions() + 1);
-                    self.steps.fail(step.index, &reason);
+                    self.steps.fail(event.index, &reason);
                 }
                 EnvelopeRule::MaxSpend => {
                     let reason = format!("{} were spent already", self.history.spent());
-                    self.spend.fail(step.index, &reason);
+                    self.spend.fail(event.index, &reason);
                 }
                 EnvelopeRule::RateLimit => {
                     let limit = self.envelope.rate_limit_rpm.unwrap_or_default();
                     let reason = format!("{limit} actions had begun in the 60 seconds before");
-                    self.rate.fail(step.index, &reason);
+                    self.rate.fail(event.index, &reason);
                 }
                 EnvelopeRule::Expiry => {
-                    self.expiry.fail(step.index, "it began after the envelope had expired")
+                    self.expiry.fail(event.index, "it began after the envelope had expired")
                 }
             }
         }
-        self.approvals.on_call(step, action, name.as_deref());
+        self.approvals.on_call(event, action, name.as_deref());
         self.history.record_action(at);
     }
 
     /// Adds the cost that a return, a count or the end of the run states.
-    fn on_cost(&mut self, step: &AuditedEvent<'_>) {
-        self.event_time(step);
-        if step.kind == AuditedKind::Event(EventType::RunEnded) {
-            self.run_ended_index = Some(step.index);
+    fn on_cost(&mut self, event: &AuditedEvent<'_>) {
+        self.event_time(event);
+        if event.kind == AuditedKind::Event(EventType::RunEnded) {
+            self.run_ended_index = Some(event.index);
         }
-        match (step.kind, step.stated_cost()) {
+        match (event.kind, event.stated_cost()) {
             (_, StatedCost::Invalid) if self.envelope.max_spend.is_some() => {
                 self.spend
-                    .mark_inconclusive(Some(step.index), "what it says of the cost is no amount of money");
+                    .mark_inconclusive(Some(event.index), "what it says of the cost is no amount of money");
             }
             (AuditedKind::Event(EventType::RunEnded), StatedCost::Amount(total)) => {
                 self.stated_total = Some(total)
@@ -401,9 +401,9 @@ impl RestrictionRules {
             (_, StatedCost::Amount(amount)) => self.history.record_cost(amount),
             // A tool call without a stated cost is free, unless its payload is withheld.
             (AuditedKind::Return(action), StatedCost::Absent)
-                if action == Action::Model || step.is_withheld =>
+                if action == Action::Model || event.is_withheld =>
             {
-                self.first_unpriced_call.get_or_insert(step.index);
+                self.first_unpriced_call.get_or_insert(event.index);
             }
             _ => {}
         }

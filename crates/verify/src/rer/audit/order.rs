@@ -35,7 +35,7 @@ pub(super) struct EventOrder<'a> {
     /// True after a capture gap.
     has_gap: bool,
     /// Index of the last event, and true if it ends the run.
-    last_step: Option<(usize, bool)>,
+    last_event: Option<(usize, bool)>,
 }
 
 /// Reason if the log does not begin with the start of the run.
@@ -64,16 +64,16 @@ impl<'a> EventOrder<'a> {
             withheld_calls: [None, None],
             open_counts: [0, 0],
             has_gap: false,
-            last_step: None,
+            last_event: None,
         }
     }
 
     /// Returns the verdict on a log with this number of events.
     pub(super) fn conclude(mut self, events: usize) -> RuleVerdict {
-        if self.last_step.is_none() {
+        if self.last_event.is_none() {
             self.tracker.fail(0, NO_START);
         }
-        match self.last_step {
+        match self.last_event {
             Some((index, true)) if index + 1 == events => {}
             Some((index, true)) => self.tracker.fail(index, CONTINUES_AFTER_END),
             _ => self.tracker.fail(events.saturating_sub(1), "the last event is not rer.run.ended"),
@@ -103,121 +103,121 @@ impl<'a> EventOrder<'a> {
     }
 
     /// Observes the next event.
-    pub(super) fn observe(&mut self, step: &AuditedEvent<'a>) {
-        match self.last_step {
-            None if step.index != 0 || step.kind != AuditedKind::Event(EventType::RunStarted) => {
+    pub(super) fn observe(&mut self, event: &AuditedEvent<'a>) {
+        match self.last_event {
+            None if event.index != 0 || event.kind != AuditedKind::Event(EventType::RunStarted) => {
                 self.tracker.fail(0, NO_START)
             }
             Some((ended, true)) => self.tracker.fail(ended, CONTINUES_AFTER_END),
             _ => {}
         }
-        self.last_step = Some((step.index, step.kind == AuditedKind::Event(EventType::RunEnded)));
-        match step.kind {
-            AuditedKind::Event(EventType::RunStarted) if step.index > 0 => {
-                self.tracker.fail(step.index, "the run begins a second time")
+        self.last_event = Some((event.index, event.kind == AuditedKind::Event(EventType::RunEnded)));
+        match event.kind {
+            AuditedKind::Event(EventType::RunStarted) if event.index > 0 => {
+                self.tracker.fail(event.index, "the run begins a second time")
             }
             AuditedKind::Event(EventType::CaptureGap) => self.has_gap = true,
             AuditedKind::UnknownType => {
-                let reason = format!("it is of {}, and may be an action", step.unknown_type_text());
-                self.tracker.mark_inconclusive(Some(step.index), &reason);
+                let reason = format!("it is of {}, and may be an action", event.unknown_type_text());
+                self.tracker.mark_inconclusive(Some(event.index), &reason);
             }
-            AuditedKind::Event(EventType::PolicyEvaluated) => self.on_decision(step),
-            AuditedKind::Call(action) => self.on_call(step, action),
-            AuditedKind::Return(action) => self.on_return(step, action),
+            AuditedKind::Event(EventType::PolicyEvaluated) => self.on_decision(event),
+            AuditedKind::Call(action) => self.on_call(event, action),
+            AuditedKind::Return(action) => self.on_return(event, action),
             AuditedKind::Event(EventType::StepBlocked) => {
                 // A block without a decision is odd but harmless.
-                step.step_id_bytes().map(|key| self.decisions.remove(&key));
+                event.step_id_bytes().map(|key| self.decisions.remove(&key));
             }
             _ => {}
         }
     }
 
     /// Remembers a policy decision by its step.
-    fn on_decision(&mut self, step: &AuditedEvent<'a>) {
-        let key = step.step_id_bytes();
+    fn on_decision(&mut self, event: &AuditedEvent<'a>) {
+        let key = event.step_id_bytes();
         // A decision that hides its step may be the one that a later call needs.
         self.unidentified_allows +=
-            usize::from(key.is_none() && (step.is_withheld || step.allows() == Some(true)));
-        match (key, step.allows()) {
+            usize::from(key.is_none() && (event.is_withheld || event.allows() == Some(true)));
+        match (key, event.allows()) {
             (Some(key), Some(allows)) => {
-                let name = step.name.and_then(|name| name.string_bytes());
+                let name = event.name.and_then(|name| name.string_bytes());
                 self.decisions.insert(key, StepDecision { allows, name });
             }
             _ => self
                 .tracker
-                .mark_inconclusive(Some(step.index), "the decision does not tell its step, or what it was"),
+                .mark_inconclusive(Some(event.index), "the decision does not tell its step, or what it was"),
         }
     }
 
     /// Opens a call and checks the decision on it.
-    fn on_call(&mut self, step: &AuditedEvent<'a>, action: Action) {
+    fn on_call(&mut self, event: &AuditedEvent<'a>, action: Action) {
         self.open_counts[action as usize] += 1;
-        let Some(key) = step.step_id_bytes() else {
-            if self.requires_decisions || step.is_withheld {
+        let Some(key) = event.step_id_bytes() else {
+            if self.requires_decisions || event.is_withheld {
                 self.tracker.mark_inconclusive(
-                    Some(step.index),
+                    Some(event.index),
                     "the call does not tell its step, so no decision can be matched with it",
                 );
             }
-            if step.is_withheld {
-                self.withheld_calls[action as usize].get_or_insert(step.index);
+            if event.is_withheld {
+                self.withheld_calls[action as usize].get_or_insert(event.index);
             } else {
-                self.unnamed_calls[action as usize].push_back(step.index);
+                self.unnamed_calls[action as usize].push_back(event.index);
             }
             return;
         };
-        self.check_decision(step, &key);
-        if self.open_calls.insert((action, key), step.index).is_some() {
-            self.tracker.fail(step.index, "the same step begins again before it has returned");
+        self.check_decision(event, &key);
+        if self.open_calls.insert((action, key), event.index).is_some() {
+            self.tracker.fail(event.index, "the same step begins again before it has returned");
         }
     }
 
     /// Checks that the policy allowed this very action, and removes the decision.
-    fn check_decision(&mut self, step: &AuditedEvent<'a>, key: &[u8]) {
+    fn check_decision(&mut self, event: &AuditedEvent<'a>, key: &[u8]) {
         match self.decisions.remove(key) {
             Some(StepDecision { allows: false, .. }) => {
-                self.tracker.fail(step.index, "the policy had denied this action");
+                self.tracker.fail(event.index, "the policy had denied this action");
             }
             Some(StepDecision { name: Some(name), .. })
-                if step.name.and_then(|own| own.string_bytes()).is_some_and(|own| *own != *name) =>
+                if event.name.and_then(|own| own.string_bytes()).is_some_and(|own| *own != *name) =>
             {
-                self.tracker.fail(step.index, "the policy had decided on another model or tool");
+                self.tracker.fail(event.index, "the policy had decided on another model or tool");
             }
             Some(_) => {}
             None if !self.requires_decisions => {}
             None if self.unidentified_allows > 0 => {
                 self.unidentified_allows -= 1;
                 self.tracker.mark_inconclusive(
-                    Some(step.index),
+                    Some(event.index),
                     "no decision on this action can be told from the record",
                 );
             }
-            None => self.tracker.fail(step.index, "no policy decision came before this action"),
+            None => self.tracker.fail(event.index, "no policy decision came before this action"),
         }
     }
 
     /// Closes a call. Something that returns must have been called.
-    fn on_return(&mut self, step: &AuditedEvent<'a>, action: Action) {
+    fn on_return(&mut self, event: &AuditedEvent<'a>, action: Action) {
         let kind = action as usize;
-        let key = step.step_id_bytes();
+        let key = event.step_id_bytes();
         let known = match key {
             Some(key) => self.open_calls.remove(&(action, key)).is_some(),
-            None if step.is_withheld => false,
+            None if event.is_withheld => false,
             None => self.unnamed_calls[kind].pop_front().is_some(),
         };
         // If its own payload or that of an open call is withheld, the return may answer that call.
         let may_be_known =
-            self.open_counts[kind] > 0 && (step.is_withheld || self.withheld_calls[kind].is_some());
+            self.open_counts[kind] > 0 && (event.is_withheld || self.withheld_calls[kind].is_some());
         if known || may_be_known {
             self.open_counts[kind] = self.open_counts[kind].saturating_sub(1);
         }
         if !known && may_be_known {
             self.tracker.mark_inconclusive(
-                Some(step.index),
+                Some(event.index),
                 "a payload is withheld, so it cannot be told which call returned",
             );
         } else if !known {
-            self.tracker.fail(step.index, "something returned that was not called");
+            self.tracker.fail(event.index, "something returned that was not called");
         }
     }
 }

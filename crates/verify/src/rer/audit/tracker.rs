@@ -38,9 +38,10 @@ impl RuleTracker {
         }
     }
 
-    /// Returns the verdict. `kept` is the reason of a pass.
-    pub(super) fn into_verdict(self, kept: &str) -> RuleVerdict {
-        let (verdict, event, reason) = self.outcome.unwrap_or((AuditVerdict::Pass, None, kept.to_owned()));
+    /// Returns the verdict. `pass_reason` is the reason of a pass.
+    pub(super) fn into_verdict(self, pass_reason: &str) -> RuleVerdict {
+        let (verdict, event, reason) =
+            self.outcome.unwrap_or((AuditVerdict::Pass, None, pass_reason.to_owned()));
         RuleVerdict { rule: self.rule, verdict, event, reason }
     }
 }

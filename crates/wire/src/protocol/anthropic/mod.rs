@@ -44,14 +44,14 @@ const PRICES: [ListPrice; 10] = [
 ];
 
 /// Writes `{"type": "error", "error": {"type": …, "message": …, "code": …}}`.
-fn error_body(refusal: &ErrorReply<'_>) -> String {
+fn error_body(reply: &ErrorReply<'_>) -> String {
     let mut text = String::new();
     let mut object = PrintObjectWriter::open(&mut text);
     object.string("type", "error");
     let mut error = PrintObjectWriter::open(object.name("error"));
-    error.string("type", refusal.kind);
-    error.string("message", refusal.message);
-    error.string("code", refusal.code);
+    error.string("type", reply.kind);
+    error.string("message", reply.message);
+    error.string("code", reply.code);
     error.close();
     object.close();
     text

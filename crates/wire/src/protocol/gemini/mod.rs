@@ -61,12 +61,12 @@ impl Protocol for GenerateContentProtocol {
     }
 
     fn scan_answer(&self, document: Value<'_>) -> Result<ScannedAnswer, UnreadableAnswer> {
-        let mut told = ScannedAnswer::default();
+        let mut scanned = ScannedAnswer::default();
         for chunk in read::chunks(document) {
-            told.calls.extend(read::client_tool_calls(chunk)?);
-            read::update_usage(&mut told.usage, chunk);
+            scanned.calls.extend(read::client_tool_calls(chunk)?);
+            read::update_usage(&mut scanned.usage, chunk);
         }
-        Ok(told)
+        Ok(scanned)
     }
 
     fn scan_event(
@@ -101,8 +101,8 @@ impl Protocol for GenerateContentProtocol {
         is_list(document, "candidates")
     }
 
-    fn error_event(&self, refusal: &ErrorReply<'_>) -> String {
-        format!("data: {}\n\n", (VENDOR.error_body)(refusal))
+    fn error_event(&self, reply: &ErrorReply<'_>) -> String {
+        format!("data: {}\n\n", (VENDOR.error_body)(reply))
     }
 
     fn conversation_members(&self) -> &'static [&'static str] {

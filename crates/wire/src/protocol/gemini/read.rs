@@ -43,12 +43,12 @@ impl GeminiStream {
         // Only the candidate with index 0 is the answer.
         let first = candidates.into_iter().flat_map(|candidates| candidates.elements()).find(is_first);
         for part in first.into_iter().flat_map(parts) {
-            let [said, thought, function] = part.select_members(["text", "thought", "functionCall"]);
+            let [text, thought, function] = part.select_members(["text", "thought", "functionCall"]);
             if thought.and_then(|thought| thought.boolean()) != Some(true) {
-                answer.text += &string_text(said).unwrap_or_default();
+                answer.text += &string_text(text).unwrap_or_default();
             }
-            let asked = function.filter(|function| function.kind() == ValueKind::Object).map(tool_call);
-            answer.tool_calls.extend(asked.filter(|_| answer.tool_calls.len() < MAX_CALLS));
+            let call = function.filter(|function| function.kind() == ValueKind::Object).map(tool_call);
+            answer.tool_calls.extend(call.filter(|_| answer.tool_calls.len() < MAX_CALLS));
         }
         let finished = first.and_then(|first| string_text(first.member("finishReason")));
         if let Some(reason) = finished.or(blocked) {

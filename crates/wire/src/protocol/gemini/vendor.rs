@@ -71,14 +71,14 @@ const ERROR_DETAIL_TYPE: &str = "type.googleapis.com/google.rpc.ErrorInfo";
 
 /// Writes `{"error": {"code": …, "message": …, "status": …, "details": […]}}`; the detail carries reenact's
 /// code in upper case.
-fn error_body(refusal: &ErrorReply<'_>) -> String {
+fn error_body(reply: &ErrorReply<'_>) -> String {
     let mut text = String::new();
     let mut object = PrintObjectWriter::open(&mut text);
     let mut error = PrintObjectWriter::open(object.name("error"));
-    write_number(&mut error, "code", refusal.status.into());
-    error.string("message", refusal.message);
-    error.string("status", rpc_status(refusal.status));
-    print::write_list([refusal.code], error.name("details"), |code, out| {
+    write_number(&mut error, "code", reply.status.into());
+    error.string("message", reply.message);
+    error.string("status", rpc_status(reply.status));
+    print::write_list([reply.code], error.name("details"), |code, out| {
         let mut detail = PrintObjectWriter::open(out);
         detail.string("@type", ERROR_DETAIL_TYPE);
         detail.string("reason", code.to_ascii_uppercase().as_str());
@@ -133,10 +133,10 @@ mod tests {
 
     #[test]
     fn errors() {
-        let refusal =
+        let reply =
             ErrorReply { status: 403, kind: "permission_error", code: "reenact_denied", message: "no \"x\"" };
         assert_eq!(
-            error_body(&refusal),
+            error_body(&reply),
             r#"{"error":{"code":403,"message":"no \"x\"","status":"PERMISSION_DENIED","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"REENACT_DENIED","domain":"reenact"}]}}"#
         );
     }

@@ -63,21 +63,21 @@ const PRICES: [ListPrice; 19] = [
 ];
 
 /// Writes `{"error": {"message": …, "type": …, "param": null, "code": …}}`.
-fn error_body(refusal: &ErrorReply<'_>) -> String {
+fn error_body(reply: &ErrorReply<'_>) -> String {
     let mut text = String::new();
     let mut object = PrintObjectWriter::open(&mut text);
-    write_error(refusal, object.name("error"));
+    write_error(reply, object.name("error"));
     object.close();
     text
 }
 
 /// Writes the value of an `error` member.
-fn write_error(refusal: &ErrorReply<'_>, out: &mut String) {
+fn write_error(reply: &ErrorReply<'_>, out: &mut String) {
     let mut error = PrintObjectWriter::open(out);
-    error.string("message", refusal.message);
-    error.string("type", refusal.kind);
+    error.string("message", reply.message);
+    error.string("type", reply.kind);
     error.string("param", None);
-    error.string("code", refusal.code);
+    error.string("code", reply.code);
     error.close();
 }
 

@@ -95,12 +95,12 @@ impl BundleCreateArgs {
         }
     }
 
-    /// Verifies the bytes of a bundle, and writes them to their file. `ending` is the suffix of the default name.
+    /// Verifies the bytes of a bundle, and writes them to their file. `extension` is the suffix of the default name.
     ///
     /// # Errors
     ///
     /// If the bundle does not verify, or the file exists.
-    fn write(&self, run: &Run, ending: &str, bytes: &[u8]) -> Result<WrittenBundle, CommandError> {
+    fn write(&self, run: &Run, extension: &str, bytes: &[u8]) -> Result<WrittenBundle, CommandError> {
         let report = verify(bytes, &runs::load_keys(&self.keys)?, &Options::default());
         if !report.pass() {
             let why = report.reasons.first().map_or("", String::as_str);
@@ -108,7 +108,7 @@ impl BundleCreateArgs {
                 format!("what was made does not verify, and was not written: {}", Shown::whole(why));
             return Err(CommandError::refused(message));
         }
-        let path = self.destination(run, ending)?;
+        let path = self.destination(run, extension)?;
         durable::create(&path, bytes, Readers::Owner)
             .map_err(|error| CommandError::unwritable(&path, &error))?;
         Ok(WrittenBundle { path, digest: Digest::of(bytes), size: bytes.len() as u64 })
@@ -117,7 +117,7 @@ impl BundleCreateArgs {
     /// Returns the path of the bundle: `--output`, or `.reenact/bundles/<run id>.<ending>`.
     ///
     /// A run id that is no [`RunId`] is refused, because it must never become a path.
-    fn destination(&self, run: &Run, ending: &str) -> Result<PathBuf, CommandError> {
+    fn destination(&self, run: &Run, extension: &str) -> Result<PathBuf, CommandError> {
         if let Some(output) = &self.output {
             return Ok(output.clone());
         }
@@ -129,7 +129,7 @@ impl BundleCreateArgs {
         })?;
         let folder = Path::new(RunStore::NAME).join("bundles");
         durable::create_private_folder(&folder).map_err(|error| CommandError::unwritable(&folder, &error))?;
-        Ok(folder.join(format!("{id}.{ending}")))
+        Ok(folder.join(format!("{id}.{extension}")))
     }
 }
 

@@ -72,13 +72,13 @@ impl BundleCreateArgs {
         };
         let cassettes = parts.cassettes.len();
         files.extend(parts.cassettes);
-        for (given, name, place) in [
+        for (given, name, slot) in [
             (&self.junit, "outputs/junit.xml", &mut manifest.outputs.junit),
             (&self.sarif, "outputs/sarif.json", &mut manifest.outputs.sarif),
         ] {
             if let Some(given) = given {
                 files.push((name.to_owned(), read_file(given)?));
-                *place = Some(name.to_owned());
+                *slot = Some(name.to_owned());
             }
         }
         if let Some(config) = &self.config {
@@ -152,8 +152,9 @@ fn read_file(path: &Path) -> Result<Vec<u8>, CommandError> {
 
 /// Returns the name of the config in the bundle. Its extension is kept, as readers go by it; its folder is not.
 fn config_member_name(path: &Path) -> String {
-    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_ascii_lowercase();
-    match ending.as_str() {
+    let extension =
+        path.extension().and_then(|extension| extension.to_str()).unwrap_or_default().to_ascii_lowercase();
+    match extension.as_str() {
         "json" => "files/eval.json".into(),
         "toml" => "files/eval.toml".into(),
         _ => "files/eval.yaml".into(),

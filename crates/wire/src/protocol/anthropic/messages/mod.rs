@@ -114,8 +114,8 @@ impl Protocol for MessagesProtocol {
         document.member("type").is_some_and(|kind| kind.string().is_some())
     }
 
-    fn error_event(&self, refusal: &ErrorReply<'_>) -> String {
-        format!("event: error\ndata: {}\n\n", (super::VENDOR.error_body)(refusal))
+    fn error_event(&self, reply: &ErrorReply<'_>) -> String {
+        format!("event: error\ndata: {}\n\n", (super::VENDOR.error_body)(reply))
     }
 
     fn conversation_members(&self) -> &'static [&'static str] {

@@ -70,8 +70,8 @@ impl Protocol for ChatCompletionsProtocol {
             for message in [delta, message].into_iter().flatten() {
                 let [tool_calls, function] = message.select_members(["tool_calls", "function_call"]);
                 let pieces = tool_calls.into_iter().flat_map(|calls| calls.elements());
-                for (place, piece) in (0..).zip(pieces) {
-                    let index = part_index(piece.member("index"))?.unwrap_or(place);
+                for (position, piece) in (0..).zip(pieces) {
+                    let index = part_index(piece.member("index"))?.unwrap_or(position);
                     read::merge_call_piece(calls.reopen_or_begin(&format!("{prefix}{index}"))?, piece);
                 }
                 if let Some(function) = function.filter(is_object) {

@@ -18,13 +18,13 @@ pub(super) fn request(document: Value<'_>) -> ParsedRequest {
         request.vendor_tools.push("web_search".to_owned());
     }
     for message in messages.into_iter().flat_map(|messages| messages.elements()) {
-        let [role, calls, id, said] =
+        let [role, calls, id, content] =
             message.select_members(["role", "tool_calls", "tool_call_id", "content"]);
         request.earlier_calls.extend(calls.into_iter().flat_map(calls_with_ids));
         if role.is_some_and(|role| role.is_string("tool"))
             && let Some(id) = string_text(id)
         {
-            let output = said.map_or(String::new(), content_text);
+            let output = content.map_or(String::new(), content_text);
             request.tool_results.push(ToolResult { id, output, is_error: false });
         }
     }
@@ -37,23 +37,23 @@ pub(super) fn scan_answer(document: Value<'_>) -> ScannedAnswer {
     let [choices, usage] = document.select_members(["choices", "usage"]);
     let choices = choices.into_iter().flat_map(|choices| choices.elements());
     let messages = choices.filter_map(|choice| choice.member("message"));
-    let mut asked = Vec::new();
+    let mut all_calls = Vec::new();
     for message in messages {
         let [calls, function] = message.select_members(["tool_calls", "function_call"]);
         for call in calls.into_iter().flat_map(|calls| calls.elements()) {
-            let mut asked_for = ToolCall::default();
-            merge_call_piece(&mut asked_for, call);
-            asked.push(asked_for);
+            let mut merged = ToolCall::default();
+            merge_call_piece(&mut merged, call);
+            all_calls.push(merged);
         }
         if let Some(function) = function.filter(|function| function.kind() == ValueKind::Object) {
-            asked.push(ToolCall {
+            all_calls.push(ToolCall {
                 id: String::new(),
                 name: string_text(function.member("name")).unwrap_or_default(),
                 input: string_text(function.member("arguments")).unwrap_or_default(),
             });
         }
     }
-    ScannedAnswer { calls: asked, usage: openai_usage(usage) }
+    ScannedAnswer { calls: all_calls, usage: openai_usage(usage) }
 }
 
 /// Returns the text of a content, which is a string or a list of parts.
@@ -123,8 +123,8 @@ pub(super) struct ChatStream {
 impl ChatStream {
     /// Adds a piece of a call. The first piece has id and name, the others more of the arguments; their index
     /// ties them together.
-    fn merge_piece(&mut self, place: u64, piece: Value<'_>) {
-        let index = piece.member("index").and_then(|index| index.unsigned_integer()).unwrap_or(place);
+    fn merge_piece(&mut self, position: u64, piece: Value<'_>) {
+        let index = piece.member("index").and_then(|index| index.unsigned_integer()).unwrap_or(position);
         if let Some(call) = self.calls.get_or_begin(&index.to_string()) {
             merge_call_piece(call, piece);
         }
@@ -155,8 +155,8 @@ impl StreamAssembler for ChatStream {
             let [content, calls] = delta.select_members(["content", "tool_calls"]);
             self.answer.text += &string_text(content).unwrap_or_default();
             let pieces = calls.into_iter().flat_map(|calls| calls.elements());
-            for (place, piece) in (0..).zip(pieces) {
-                self.merge_piece(place, piece);
+            for (position, piece) in (0..).zip(pieces) {
+                self.merge_piece(position, piece);
             }
         }
     }

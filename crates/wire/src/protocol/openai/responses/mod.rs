@@ -111,14 +111,14 @@ impl Protocol for ResponsesProtocol {
 
     /// Writes an error with both forms: clients raise events that have an `error` member, and `code` and
     /// `message` are the documented members.
-    fn error_event(&self, refusal: &ErrorReply<'_>) -> String {
+    fn error_event(&self, reply: &ErrorReply<'_>) -> String {
         let mut data = String::new();
         let mut object = PrintObjectWriter::open(&mut data);
         object.string("type", "error");
-        object.string("code", refusal.code);
-        object.string("message", refusal.message);
+        object.string("code", reply.code);
+        object.string("message", reply.message);
         object.string("param", None);
-        super::write_error(refusal, object.name("error"));
+        super::write_error(reply, object.name("error"));
         object.close();
         format!("event: error\ndata: {data}\n\n")
     }

@@ -104,9 +104,9 @@ fn has_id(call: &ToolCall) -> bool {
 /// clients use, or its id if there is no index. The ids of one item differ from event to event with some
 /// servers that imitate OpenAI.
 pub(super) fn item_key(event: Value<'_>) -> String {
-    let [item, id, place] = event.select_members(["item", "item_id", "output_index"]);
-    match place.and_then(|place| place.unsigned_integer()) {
-        Some(place) => place.to_string(),
+    let [item, id, index] = event.select_members(["item", "item_id", "output_index"]);
+    match index.and_then(|index| index.unsigned_integer()) {
+        Some(index) => index.to_string(),
         None => {
             format!("id {}", string_text(item.and_then(|item| item.member("id")).or(id)).unwrap_or_default())
         }

@@ -21,8 +21,8 @@ enum ResponsesItem<'a> {
 /// Returns the items of an answer: the message, then the calls. Without calls there is a message even if its
 /// text is empty.
 fn items(answer: &ModelAnswer) -> impl Iterator<Item = ResponsesItem<'_>> {
-    let is_said = !answer.text.is_empty() || answer.tool_calls.is_empty();
-    let text = Some(answer.text.as_str()).filter(|_| is_said);
+    let has_message = !answer.text.is_empty() || answer.tool_calls.is_empty();
+    let text = Some(answer.text.as_str()).filter(|_| has_message);
     let calls = answer.tool_calls.iter().enumerate().map(|(index, call)| ResponsesItem::Call(index, call));
     text.map(ResponsesItem::Message).into_iter().chain(calls)
 }
@@ -133,7 +133,7 @@ pub(super) fn stream(answer: &ModelAnswer, id: &str) -> String {
             item.write(id, false, object.name("item"));
         });
         match &item {
-            ResponsesItem::Message(said) => {
+            ResponsesItem::Message(text) => {
                 let of_part = |object: &mut PrintObjectWriter<'_>| {
                     within(object);
                     write_number(object, "content_index", 0);
@@ -144,15 +144,15 @@ pub(super) fn stream(answer: &ModelAnswer, id: &str) -> String {
                 });
                 send("response.output_text.delta", &|object| {
                     of_part(object);
-                    object.string("delta", *said);
+                    object.string("delta", *text);
                 });
                 send("response.output_text.done", &|object| {
                     of_part(object);
-                    object.string("text", *said);
+                    object.string("text", *text);
                 });
                 send("response.content_part.done", &|object| {
                     of_part(object);
-                    write_part(said, object.name("part"));
+                    write_part(text, object.name("part"));
                 });
             }
             ResponsesItem::Call(_, call) => {

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use reenact_testkit::Script;
 
 use super::project::{REENACT, TestProject};
-use crate::terminal::terminal;
+use crate::terminal::open_pty;
 
 /// Reads from the terminal until `text` has appeared.
 fn read_until(terminal: &mut File, text: &str, seen: &mut String) {
@@ -21,7 +21,7 @@ fn read_until(terminal: &mut File, text: &str, seen: &mut String) {
 #[test]
 fn ctrl_c_reaches_the_agent_once_and_nobody_else() {
     let project = TestProject::new(Script::travel());
-    let (mut ours, theirs) = terminal();
+    let (mut ours, theirs) = open_pty();
     let agent = "n=0; trap 'n=$((n+1)); echo int $n' INT; test -t 0 && test -t 1 && echo terminal; \
                  read line; read line; echo got $line after $n; exit 4";
     let template = project.command(&["record", "--", "sh", "-c", agent]);

@@ -1,12 +1,12 @@
 //! Whole runs: an agent is recorded, its record is verified and shown, and the run is replayed while the model is gone.
 //!
 //! The agent is that of the demo, which is this program again, or `sh` where any process will do.
-//! `flight/project.rs` has the support code; `flight/records.rs` is a good start.
+//! `lifecycle/project.rs` has the support code; `lifecycle/records.rs` is a good start.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on stops")]
 
-mod flight {
+mod lifecycle {
     mod disks;
     mod enforced;
     mod exits;

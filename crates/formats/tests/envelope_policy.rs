@@ -2,7 +2,7 @@
 //! a platform signs).
 #![allow(clippy::unwrap_used)]
 
-mod decide {
+mod envelope_policy {
     mod agreement;
     mod edges;
     mod reading;

@@ -13,7 +13,7 @@ use crate::compare::{
 };
 use crate::installed::{Client, note_finished, path, standalone_verifier};
 use crate::support::folder::Folder;
-use crate::{mind, secret, support};
+use crate::{scripted_model, secret, support};
 
 const PROMPT: &str = "What is the capital of Austria?";
 const OTHER_PROMPT: &str = "What is the capital of Portugal?";
@@ -115,7 +115,7 @@ pub(crate) fn check_list(client: &Client, tests: &[&str], name: &str) {
 impl ScenarioRun<'_> {
     /// Runs the client against a vendor, without the gateway.
     fn run_directly(&self) -> (CommandOutput, Vec<ReceivedRequest>) {
-        let vendor = mind::scripted_vendor(|_| {});
+        let vendor = scripted_model::scripted_vendor(|_| {});
         let line = self.line(PROMPT);
         let mut command = self.command(line[0], &line[1..]);
         let ran = with_vendor(&mut command, &vendor).output().unwrap().into();
@@ -126,7 +126,8 @@ impl ScenarioRun<'_> {
     fn record(&self) -> (CommandOutput, Vec<ReceivedRequest>) {
         let (runs, leaks) = (self.folder.path().join(".reenact"), Arc::new(Mutex::new(Vec::new())));
         let found = Arc::clone(&leaks);
-        let vendor = mind::scripted_vendor(move |_| found.lock().unwrap().extend(secret::leaks(&runs)));
+        let vendor =
+            scripted_model::scripted_vendor(move |_| found.lock().unwrap().extend(secret::leaks(&runs)));
         let line = [&["record", "--"], &self.line(PROMPT)[..]].concat();
         let ran = with_vendor(&mut self.reenact(&line), &vendor).output().unwrap().into();
         assert_eq!(*leaks.lock().unwrap(), Vec::<String>::new(), "while it was recorded");
