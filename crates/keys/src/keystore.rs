@@ -272,7 +272,7 @@ impl KeyStore {
     }
 
     /// Loads an approver's key, and opens it with its passphrase. Slow on purpose: see
-    /// [`KdfCost`](crate::protected::KdfCost).
+    /// [`KdfCost`].
     pub fn open_approver(&self, name: &KeyName, passphrase: &Passphrase) -> Result<SecretKey, KeyStoreError> {
         let path = || self.path(name).to_string_lossy().into_owned();
         let opened = self.protected_key(name)?.open(passphrase);

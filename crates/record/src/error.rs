@@ -169,7 +169,7 @@ pub enum ResumeError {
         /// Bytes of events that were to be kept.
         keep: u64,
     },
-    /// The run has ended, and can be sealed: [`crate::Recorder::resume_ended`].
+    /// The run has ended, and can be sealed: [`crate::RecorderBuilder::resume_ended`].
     #[error("the run has ended; what is left is to seal it")]
     Ended,
     /// The run has not ended: resume it by [`crate::RecorderBuilder::resume`], and end it.

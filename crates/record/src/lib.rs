@@ -85,3 +85,8 @@ pub use spool::Spool;
 pub use start::{ArtifactTarget, RunStart};
 pub use tool::{EventSource, RawToolCall, RawToolResult, ToolChannel};
 pub use withhold::Withhold;
+
+/// Runs the examples of the README as documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -70,7 +70,7 @@ pub struct ApprovalRequest<'a> {
 
 impl EventWriter {
     /// Records a decision, and for a denial also that the step is blocked. Returns the step's id, with which an allowed
-    /// action begins: see [`EventWriter::record_call_as`].
+    /// action begins: see [`EventWriter::record_call`].
     pub fn record_evaluation(&self, evaluation: &Evaluation<'_>) -> Result<StepId, RecordError> {
         let masks = self.masks();
         let name = masks.text(evaluation.name);

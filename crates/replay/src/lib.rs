@@ -44,3 +44,8 @@ pub use recorded_exchanges::{LoadError, LoadNote};
 pub use reenact_run::Chunk;
 pub use replay_record::ReplayRecord;
 pub use request::PlayerRequest;
+
+/// Runs the examples of the README as documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -171,3 +171,8 @@ pub(crate) fn broken_folder_report(format: Option<FormatId>, fault: &str) -> Rep
         None => unrecognised_report(&Unrecognised::OtherMembers),
     }
 }
+
+/// Runs the examples of the README as documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -3,7 +3,7 @@
 //! A key covers the provider, the method, the path and every byte of the body; of the headers only those that
 //! change a vendor's answer. Secrets are masked before, and their marks are numbered anew within each text. So
 //! neither a different credential nor the order of parallel requests changes a key. Start reading at
-//! [`match_key_digest`].
+//! [`match_key()`].
 
 use std::borrow::Cow;
 
