@@ -1,6 +1,6 @@
 //! Type names: each is defined once in the workspace, so that a search for a name finds the one thing it names.
 //!
-//! Types that a macro makes of its arguments are not seen here.
+//! Types that a macro makes are seen where its call begins with their names, as `words! { PolicyDecision; …` does.
 
 use std::collections::BTreeMap;
 
@@ -23,9 +23,15 @@ pub(crate) struct TypeDefinition<'s> {
 /// Returns the type definitions outside of tests. Associated types of traits are no definitions of their own.
 pub(crate) fn definitions(sources: &[SourceFile]) -> impl Iterator<Item = TypeDefinition<'_>> {
     sources.iter().flat_map(|source| {
-        source.code_lines().filter_map(|(number, line)| {
-            let name = defined_type(line)?;
-            Some(TypeDefinition { name, location: format!("{}:{number}", source.path) })
+        let mut is_macro_call = false;
+        source.code_lines().flat_map(move |(number, line)| {
+            let names = match is_macro_call {
+                true => types_of_macro(line),
+                false => defined_type(line).into_iter().collect(),
+            };
+            is_macro_call = line.ends_with("! {") && !line.starts_with(' ');
+            let location = format!("{}:{number}", source.path);
+            names.into_iter().map(move |name| TypeDefinition { name, location: location.clone() })
         })
     })
 }
@@ -38,6 +44,17 @@ pub(crate) fn repeated(sources: &[SourceFile]) -> BTreeMap<&str, Vec<String>> {
     }
     locations.retain(|_, locations| locations.len() > 1);
     locations
+}
+
+/// Returns the type names with which a macro call begins: `A;`, `A, B;` or `A {`.
+fn types_of_macro(line: &str) -> Vec<&str> {
+    let Some((names, _)) = line.trim_start().split_once([';', '{']) else { return Vec::new() };
+    let is_type = |name: &&str| {
+        name.starts_with(|letter: char| letter.is_ascii_uppercase())
+            && name.chars().all(char::is_alphanumeric)
+    };
+    let names: Vec<&str> = names.trim_end().split(", ").collect();
+    if names.iter().all(is_type) { names } else { Vec::new() }
 }
 
 /// Returns the reason why a name may be defined more than once; `None` if it may not.
@@ -91,6 +108,14 @@ mod tests {
         for (name, _) in REPEATED {
             assert!(repeated.contains_key(name), "{name} is defined once: strike it out of REPEATED");
         }
+    }
+
+    #[test]
+    fn types_of_macros_are_found_at_the_beginning_of_a_call() {
+        let text = "words! {\n    /// Says.\n    Word;\n    Other;\n}\npayload! {\n    A, B;\n}\ncodes! {\n    Bom \"E\" X,\n}\nview! {\n    V { a }\n}\n";
+        let sources = [SourceFile::new("x/src/a.rs".into(), "x".into(), text)];
+        let names: Vec<&str> = definitions(&sources).map(|definition| definition.name).collect();
+        assert_eq!(names, ["Word", "A", "B", "V"]);
     }
 
     #[test]

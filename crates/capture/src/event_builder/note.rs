@@ -1,6 +1,6 @@
 //! Events of notes, which belong to no exchange: gaps, reports, decisions, results of tools, approvals.
 
-use reenact_record::observation::{ApprovalUpdate, Observation, PolicyDecision};
+use reenact_record::observation::{ActionDecision, ApprovalUpdate, Observation};
 use reenact_record::{
     ApprovalRequest, Evaluation, EventSource, RawToolCall, RawToolResult, RecordedDenial, ToolChannel,
     agent_report,
@@ -33,7 +33,7 @@ impl ObservationWriter<'_> {
     }
 
     /// Writes a decision, and the call of a tool that was allowed.
-    fn write_decision(&mut self, decision: &PolicyDecision<'_>) {
+    fn write_decision(&mut self, decision: &ActionDecision<'_>) {
         let denial = decision.denial.as_ref().map(|(rule, reason)| RecordedDenial { rule, reason });
         let evaluated = self.writer.record_evaluation(&Evaluation {
             action: decision.action,

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use reenact_record::observation::{Admission, InboundRequest, Observation, PolicyDecision};
+use reenact_record::observation::{ActionDecision, Admission, InboundRequest, Observation};
 use reenact_record::policy_engine::{Action, Money, NeededApproval, PolicyRefusal, ProposedAction, Ruling};
 use reenact_record::{PolicyEngine, approval::ApprovalQueue};
 use reenact_wire::call_ids::CallIds;
@@ -308,7 +308,7 @@ fn tool_request(name: &str, at: Duration) -> ProposedAction<'_> {
 
 /// Returns the observation of a tool call that was allowed.
 fn allowed_call(call: &ToolCall, at: Duration, approval_id: Option<String>) -> Observation<'static> {
-    Observation::Decision(Box::new(PolicyDecision {
+    Observation::Decision(Box::new(ActionDecision {
         at,
         action: Action::Tool,
         name: call.name.clone().into(),
@@ -320,7 +320,7 @@ fn allowed_call(call: &ToolCall, at: Duration, approval_id: Option<String>) -> O
 
 /// Returns the observation of an action that was denied.
 fn denied_action(action: Action, name: &str, at: Duration, refused: &PolicyRefusal) -> Observation<'static> {
-    Observation::Decision(Box::new(PolicyDecision {
+    Observation::Decision(Box::new(ActionDecision {
         at,
         action,
         name: name.to_owned().into(),

@@ -8,7 +8,7 @@ use crate::policy_engine::{Action, SignerType};
 
 /// Decision on an action that is no outgoing request, such as a tool call in an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PolicyDecision<'a> {
+pub struct ActionDecision<'a> {
     /// Time of the decision, since 1970.
     pub at: Duration,
     /// Kind of the action.
@@ -58,11 +58,11 @@ pub enum ApprovalUpdate<'a> {
     },
 }
 
-impl PolicyDecision<'_> {
+impl ActionDecision<'_> {
     /// Returns a copy that borrows nothing.
-    pub fn into_owned(self) -> PolicyDecision<'static> {
+    pub fn into_owned(self) -> ActionDecision<'static> {
         let pair = |(first, second)| (owned_text(first), owned_text(second));
-        PolicyDecision {
+        ActionDecision {
             at: self.at,
             action: self.action,
             name: owned_text(self.name),

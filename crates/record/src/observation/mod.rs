@@ -15,13 +15,13 @@ use core::time::Duration;
 use std::borrow::Cow;
 
 pub use self::bytes::BodyBytes;
-pub use self::decision::{ApprovalUpdate, PolicyDecision};
+pub use self::decision::{ActionDecision, ApprovalUpdate};
 pub use self::end::{EndCause, ExchangeEnd};
 pub use self::headers::HeaderList;
 pub use self::request::{Admission, InboundRequest};
 use crate::exchange::StepId;
 
-/// One raw fact. In the log and in the queue it has a number beside it, the id of the exchange or note that it belongs
+/// One raw fact. The log and the queue store a number with it: the id of the exchange or note that it belongs
 /// to. A *note* is an observation outside of all exchanges; see [`Observation::stands_alone`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Observation<'a> {
@@ -72,7 +72,7 @@ pub enum Observation<'a> {
         why: Cow<'a, str>,
     },
     /// A decision on an action that is no outgoing request. A note.
-    Decision(Box<PolicyDecision<'a>>),
+    Decision(Box<ActionDecision<'a>>),
     /// Result of a tool call that was decided on. A note.
     ToolResult {
         /// Time at which the result was seen, since 1970.
@@ -111,7 +111,7 @@ pub enum Observation<'a> {
 }
 
 impl Observation<'_> {
-    /// Returns true if the log must keep this until its exchange or note is journaled.
+    /// Returns true if recovery cannot do without this observation: the log keeps it until its exchange or note is journaled.
     pub(crate) fn is_required(&self) -> bool {
         self.stands_alone() || matches!(self, Self::Request(_))
     }

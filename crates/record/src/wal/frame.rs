@@ -13,7 +13,7 @@ use reenact_wire::price::Rates;
 
 use crate::exchange::{EndedBy, StepId};
 use crate::observation::{
-    Admission, ApprovalUpdate, EndCause, ExchangeEnd, HeaderList, InboundRequest, Observation, PolicyDecision,
+    ActionDecision, Admission, ApprovalUpdate, EndCause, ExchangeEnd, HeaderList, InboundRequest, Observation,
 };
 use crate::policy_engine::{Action, SignerType};
 
@@ -95,7 +95,7 @@ pub(super) fn write<'e>(
             instead
         }
         Observation::Decision(decision) => {
-            let PolicyDecision { at, action, name, denial, approval_id, call } = &**decision;
+            let ActionDecision { at, action, name, denial, approval_id, call } = &**decision;
             out.push(9);
             put_time(out, *at);
             out.push(u8::from(*action == Action::Tool));
@@ -173,7 +173,7 @@ pub(super) fn read(body: &[u8], sum: u32) -> Option<(u64, Observation<'_>)> {
             let approval_id = from.optional_text()?;
             let denial = from.optional_text()?.zip(from.optional_text()?);
             let call = from.optional_text()?.zip(from.optional_text()?);
-            let decision = PolicyDecision { at, action, name, denial, approval_id, call };
+            let decision = ActionDecision { at, action, name, denial, approval_id, call };
             Observation::Decision(Box::new(decision))
         }
         10 => {

@@ -10,7 +10,7 @@ use reenact_wire::price::Rates;
 
 use crate::exchange::EndedBy;
 use crate::observation::{
-    Admission, ApprovalUpdate, BodyBytes, EndCause, ExchangeEnd, HeaderList, InboundRequest, PolicyDecision,
+    ActionDecision, Admission, ApprovalUpdate, BodyBytes, EndCause, ExchangeEnd, HeaderList, InboundRequest,
 };
 use crate::policy_engine::{Action, SignerType};
 use crate::storage::Disk;
@@ -260,7 +260,7 @@ fn logs_of_older_versions_are_read() {
     };
     let end = |cause, is_too_long| Observation::End(ExchangeEnd { job: 9, cause, is_too_long, latency: at });
     let approval = |news| Observation::Approval { at, approval_id: "a1".into(), update: news };
-    let allowed = PolicyDecision {
+    let allowed = ActionDecision {
         at,
         action: Action::Tool,
         name: "lookup".into(),
@@ -268,7 +268,7 @@ fn logs_of_older_versions_are_read() {
         approval_id: Some("a1".into()),
         call: Some(("c1".into(), "{}".into())),
     };
-    let denied = PolicyDecision {
+    let denied = ActionDecision {
         at,
         action: Action::Model,
         name: "gpt-5".into(),
@@ -353,7 +353,7 @@ proptest! {
             Observation::Request(Box::new(request.clone())),
             Observation::Request(Box::new(InboundRequest { admission: Some(admission), ..request })),
             Observation::Withheld { delivered: job, instead: (&value[..]).into() },
-            Observation::Decision(Box::new(PolicyDecision {
+            Observation::Decision(Box::new(ActionDecision {
                 at, action, name: a.clone(), denial: other.then(|| (b.clone(), c.clone())),
                 approval_id: one.then(|| c.clone()), call: one.then(|| (c.clone(), a.clone())),
             })),
