@@ -1,24 +1,24 @@
-//! Checks: the questions that a format's verifier asks, and their answers.
+//! Checks: the statements about a record that its verifier tests, and whether each holds.
 //!
 //! Each format's module defines its checks as [`CheckId`] constants and lists them in `CHECKS`, in the order of its specification.
 //! A report then has one [`Check`] for each. Names are fixed: programs branch on them.
 
 use core::fmt;
 
-/// Identity of one check: its name in reports, and its question in words.
+/// Identity of one check: its name in reports, and the statement that it makes.
 ///
 /// The constants are in the modules of the formats, such as [`rer::EVENT_CHAIN`](crate::rer::EVENT_CHAIN). Ids are ordered by
 /// name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CheckId {
     name: &'static str,
-    question: &'static str,
+    statement: &'static str,
 }
 
 impl CheckId {
     /// Creates an id. Names are lower case with underscores, except where a format's document names its rules otherwise.
-    pub(crate) const fn new(name: &'static str, question: &'static str) -> Self {
-        Self { name, question }
+    pub(crate) const fn new(name: &'static str, statement: &'static str) -> Self {
+        Self { name, statement }
     }
 
     /// Returns the name, as reports and exit messages spell it.
@@ -27,8 +27,8 @@ impl CheckId {
     }
 
     /// Returns the statement that holds if the check does, such as "the log ends with the event that the header names".
-    pub const fn question(self) -> &'static str {
-        self.question
+    pub const fn statement(self) -> &'static str {
+        self.statement
     }
 }
 

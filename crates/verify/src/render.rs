@@ -150,7 +150,7 @@ fn check_line(
         None => paint(Tone::Quiet, "-   "),
     };
     let indent = if outer.is_empty() { "  " } else { "      " };
-    let asks = paint(Tone::Quiet, check.id.question());
+    let asks = paint(Tone::Quiet, check.id.statement());
     let _ = writeln!(text, "{indent}{mark}  {:width$}  {asks}", check.id);
     if !report.artifact_checks().is_empty() && check.id.name() == ARTIFACT_CHECK && outer.is_empty() {
         // Reasons of the artifact's own checks are printed below those checks; only the others belong
