@@ -21,8 +21,8 @@ use crate::queue::JobWritten;
 use crate::recorder_thread::{RecorderThread, lock};
 use crate::stream_end::StreamEndDetector;
 
-/// Channel end that is held by everything that may still record something. Nothing is ever sent; a front end
-/// that shuts down waits until the channel is closed.
+/// Channel end that each request in progress holds, from its arrival until its last event is queued. Nothing is ever sent; a
+/// front end that shuts down waits until all ends are dropped and the channel is closed.
 pub type RecordingGuard = mpsc::Sender<std::convert::Infallible>;
 
 /// Recorder of one exchange.

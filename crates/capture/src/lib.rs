@@ -3,7 +3,8 @@
 //! A front end (today the gateway's HTTP) tells a [`Capture`] of each request before the request goes out, and
 //! an [`ExchangeRecorder`] of each part of the answer before that part is handed on. Both become
 //! [`Observation`]s. They are in the write-ahead log when the call returns, and a thread makes masked, chained
-//! events of them. Under an envelope the [`PolicyGate`] decides first. Nothing here knows HTTP or sockets.
+//! events of them. Under an envelope the [`PolicyGate`] decides first. Nothing here knows sockets or the types
+//! of an HTTP library; an exchange has a status, headers and a body, whatever brought them.
 //!
 //! An observation takes this way:
 //!

@@ -1,4 +1,4 @@
-//! A front end without HTTP: its observations are recorded, and recovered after a kill as if the recorder had
+//! A front end without sockets and without HTTP types: its observations are recorded, and recovered after a kill as if the recorder had
 //! lived.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]

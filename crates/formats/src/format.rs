@@ -59,7 +59,8 @@ pub struct Format {
     pub report_name: &'static str,
     /// Commands that read the format.
     pub support: Support,
-    /// Format whose vocabulary the payloads use. Containers and relatives of a format name another row here.
+    /// Format whose vocabulary the payloads use: the row itself, or for a container, such as an RER bundle, and for an older form of a
+    /// format the row that defines the words.
     pub dialect: FormatId,
     /// Canonical form of the format's values.
     pub profile: Profile,

@@ -31,9 +31,10 @@ pub enum Profile {
 /// Row of the table of profiles.
 struct ProfileRules {
     name: &'static str,
-    /// Writes a value; returns true if writing the result once more would certainly change nothing.
+    /// Writes a value. Returns true if the result is known to be stable: writing it once more gives the same bytes.
     write: fn(Value<'_>, &mut dyn ByteSink) -> Result<bool, CanonicalFault>,
-    /// Returns true if a text that is canonical under RFC 8785 certainly is canonical under this profile too.
+    /// Returns true if a text that is canonical under RFC 8785 is known to be canonical under this profile too; false if that
+    /// is unknown.
     is_own_text: fn(Value<'_>) -> bool,
     /// Writes a text as the form spells member names.
     write_name: fn(&str, &mut Vec<u8>),

@@ -1,4 +1,5 @@
-//! Forms that a reader accepts beyond the plain core of each format.
+//! [`ArchiveRules`]: which archives a reader accepts. Strangers' tools write more forms of tar, gzip and zip than the plain core; each form is
+//! a switch here, so that a format can refuse what its own tool never writes.
 
 use crate::limits::ArchiveLimits;
 

@@ -38,7 +38,7 @@ pub(crate) const MAX_JOURNAL_BYTES: u64 = (Limits::MAX_BYTES - (16 << 20)) as u6
 /// Bytes beyond [`MAX_JOURNAL_BYTES`] that the end of a run may use.
 pub(crate) const RESERVE_BYTES: u64 = 1 << 20;
 
-/// Interval at which [`Journal::ensure_in_place`] looks at the file's name.
+/// Interval at which [`Journal::ensure_same_file`] looks at the file's name.
 const LOCATION_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Capacity of the buffers that is kept from one event to the next, in bytes.

@@ -34,7 +34,7 @@ pub struct ReplayRecord {
 /// Sandbox that a replayed command ran in, as texts for the record.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReplaySandbox {
-    /// Isolation mechanism: `netns`, `landlock+seccomp` or `none`.
+    /// Isolation mechanism: `netns` or `none`.
     pub isolation: String,
     /// Resources that the command could not reach.
     pub closed: Vec<String>,

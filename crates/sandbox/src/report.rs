@@ -11,7 +11,7 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Isolation {
-    /// The child has its own user, network and mount namespaces, and a seccomp filter.
+    /// The child has its own user, network, mount and IPC namespaces, and a seccomp filter.
     Netns,
     /// Nothing is enforced.
     None,

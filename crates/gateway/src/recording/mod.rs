@@ -1,7 +1,7 @@
 //! Recording: a request is recorded and sent to its vendor; the answer comes back, with a copy for the record.
 //!
 //! Without an envelope the answer passes through a [`RecordedBody`]. Under an envelope a successful answer of a
-//! known interface passes through an [`AnswerFilter`] instead. HTTP types become observations in `observed`;
+//! known interface passes through an [`AnswerFilter`] instead. HTTP types become observations in `observations`;
 //! `reenact-capture` makes events of them. Start reading at [`RecordingProxy::serve`].
 
 mod body_batcher;

@@ -1,6 +1,6 @@
 //! Table of conversions: how each format is imported into RER, restored from there, and exported.
 //!
-//! A new format is one row in [`ROUTES`]; the rest of conversion has no list of formats.
+//! A new format is one row in [`ROUTES`]; no other part of conversion lists all formats.
 
 use reenact_formats::FormatId;
 

@@ -1,6 +1,6 @@
 //! Timeline of a run: each call with its result, and the events between them.
 //!
-//! All outputs (text, JSON, HTML) print this one model. [`Timeline::of`] lists the steps; the [`facts`] of a
+//! All outputs print this one model: text and JSON today. [`Timeline::of`] lists the steps; the [`facts`] of a
 //! step are read from its payloads when they are asked for, so that a long run takes no more memory than its
 //! list of steps.
 

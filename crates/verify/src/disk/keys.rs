@@ -1,4 +1,4 @@
-//! Key files, as commands are given them.
+//! Key files of the options `--key`, `--keys` and `--hmac-key-file`, read from paths.
 //!
 //! Start reading at [`key_file`] for Ed25519 keys and at [`hmac_key_file`] for shared keys.
 

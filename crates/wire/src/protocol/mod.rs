@@ -47,7 +47,7 @@ impl Endpoint {
 /// Row of the table: one HTTP interface.
 ///
 /// To add an interface, implement this trait in the vendor's folder, and add a constant and a row to
-/// [`PROTOCOLS`]. The default methods are right for an interface that calls no model.
+/// [`PROTOCOLS`]. The default methods are right for an interface whose calls have no tools and no stream.
 pub(crate) trait Protocol: Send + Sync {
     /// Returns the name that payloads carry, such as `chat.completions`.
     fn name(&self) -> &'static str;
@@ -140,7 +140,7 @@ pub(crate) trait Protocol: Send + Sync {
 
 /// Assembler of one answer from the events of its stream.
 pub(crate) trait StreamAssembler {
-    /// Takes the data of an event that may not be JSON. Returns true if it is the end mark of the stream.
+    /// Takes the data of an event before it is parsed, since an end mark such as `[DONE]` is not JSON. Returns true for the end mark.
     fn is_end(&mut self, _data: &str) -> bool {
         false
     }

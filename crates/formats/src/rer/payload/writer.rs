@@ -1,4 +1,4 @@
-//! Traits of the writer of payloads.
+//! Traits by which payloads are written: the recorder fills them with types that only masks make, so that unmasked text does not compile.
 
 use reenact_json::Digest;
 

@@ -1,4 +1,4 @@
-//! Anthropic's answers and errors.
+//! Anthropic as the scripted vendor plays it: a script's reply written as this vendor's answers and errors.
 
 mod messages;
 

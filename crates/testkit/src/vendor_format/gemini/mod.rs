@@ -1,4 +1,4 @@
-//! Answers and errors of Google's Gemini API.
+//! Google's Gemini as the scripted vendor plays it: a script's reply written as this vendor's answers and errors.
 
 mod content;
 

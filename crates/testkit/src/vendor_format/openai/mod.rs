@@ -1,4 +1,4 @@
-//! OpenAI's answers and errors.
+//! OpenAI as the scripted vendor plays it: a script's reply written as this vendor's answers and errors.
 
 mod chat;
 mod responses;

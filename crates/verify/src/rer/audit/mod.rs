@@ -292,7 +292,7 @@ impl RestrictionRules {
         }
     }
 
-    /// Returns the time of an event, or 0 if no rule depends on time.
+    /// Returns the time of an event in nanoseconds since 1970; 0 if no rule depends on time, `None` if the time is unknown.
     ///
     /// Timestamps are the recorder's word and may run backwards. The elapsed time is then unknown, and
     /// rules that depend on it become inconclusive.

@@ -1,4 +1,5 @@
-//! Writers for answers of messages.
+//! Writer of answers in the shape of Anthropic's Messages interface, as a document and as a stream: a replay writes them where a record holds
+//! only the words.
 
 use reenact_json::print::{self, PrintObjectWriter};
 

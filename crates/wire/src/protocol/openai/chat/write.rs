@@ -1,4 +1,5 @@
-//! Writers for answers of chat completions.
+//! Writer of answers in the shape of OpenAI's Chat Completions interface, as a document and as a stream: a replay writes them where a record
+//! holds only the words.
 
 use reenact_json::print::{self, PrintObjectWriter};
 
