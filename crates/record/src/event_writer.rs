@@ -99,10 +99,10 @@ impl EventWriter {
         self.shared.masks.text(text).as_str().to_owned()
     }
 
-    /// Returns the masked input of a tool: as canonical JSON if it is an object or an array, else as text. Approvals are
-    /// bound to the hash of this text.
+    /// Returns the masked input of a tool, just as [`EventWriter::record_tool_call`] records it: as canonical JSON if it is JSON, else
+    /// as text. Approvals are bound to the hash of this text, so that a reader of the record can compute it.
     pub fn mask_tool_input(&self, input: &str) -> String {
-        match self.shared.masks.json(input, false) {
+        match self.shared.masks.json(input, true) {
             MaskedJson::Value(text) => String::from_utf8_lossy(&text).into_owned(),
             MaskedJson::Text(text) => text.as_str().to_owned(),
         }

@@ -191,6 +191,22 @@ fn no_secret_reaches_the_disk() {
     assert!(!sealed.path.to_str().unwrap().contains("planted"));
 }
 
+/// The text that an approver is asked about is the one that is recorded, whatever kind of JSON the input is.
+#[test]
+fn an_approver_sees_the_input_as_it_is_recorded() {
+    let dir = TestDir::new();
+    let recorder = begin(&dir);
+    let writer = recorder.event_writer();
+    for (input, shown) in [
+        ("1.0", "1"),
+        (r#""\u0061""#, r#""a""#),
+        (r#"{"b":1, "a":2}"#, r#"{"a":2,"b":1}"#),
+        ("no JSON", "no JSON"),
+    ] {
+        assert_eq!(writer.mask_tool_input(input), shown);
+    }
+}
+
 fn payload(text: &str) -> Value<'_> {
     Value::parse(text.as_bytes(), &Limits::default()).unwrap()
 }
