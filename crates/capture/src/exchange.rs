@@ -249,11 +249,11 @@ impl ExchangeRecorder {
         if std::mem::replace(&mut self.is_over, true) {
             return self.end_written.take();
         }
-        let reading = self.book_cost();
+        let parsed_body = self.book_cost();
         // The queue sets the number of the job.
         let (job, latency) = (0, self.started_at.elapsed());
         let end = ExchangeEnd { job, cause, is_too_long: self.is_too_long, latency };
-        self.recorder.enqueue_end(self.number, &mut self.pending, end, reading)
+        self.recorder.enqueue_end(self.number, &mut self.pending, end, parsed_body)
     }
 
     /// Books the cost of the call with the policy gate, so that it counts in the next decision. Returns the

@@ -17,7 +17,7 @@ use crate::config::UserConfig;
 use crate::output::{self, CommandError};
 
 /// Returns the store of the runs that were recorded in the current folder (`.reenact`). It need not exist.
-pub(crate) fn folder() -> RunStore {
+pub(crate) fn run_store() -> RunStore {
     RunStore::new(RunStore::NAME)
 }
 
@@ -73,7 +73,7 @@ fn read_file(path: &Path) -> Result<Vec<u8>, CommandError> {
 /// `None` for text that cannot be a run id, which is a path then; `Some(Err(…))` with a message if no such
 /// run is sealed here.
 pub(crate) fn find_recorded(given: &OsStr) -> Option<Result<PathBuf, String>> {
-    let folder = folder();
+    let folder = run_store();
     let found = folder.resolve(given.to_str()?).and_then(|id| folder.sealed_artifact(id));
     match found {
         Err(RunStoreError::NotAnId { .. }) => None,

@@ -12,7 +12,7 @@ use std::io;
 #[non_exhaustive]
 pub enum PackError {
     /// A size or a count is larger than the limits allow.
-    #[error("{limit} is over the limit of {max}{}", of(member))]
+    #[error("{limit} is over the limit of {max}{}", of_member(member))]
     Limit {
         /// Limit that was exceeded.
         limit: ArchiveLimit,
@@ -22,7 +22,7 @@ pub enum PackError {
         member: Option<String>,
     },
     /// The archive ends before its structure does.
-    #[error("the archive ends inside {section}{}", of(member))]
+    #[error("the archive ends inside {section}{}", of_member(member))]
     Truncated {
         /// Part of the archive that was being read.
         section: ArchiveSection,
@@ -30,7 +30,7 @@ pub enum PackError {
         member: Option<String>,
     },
     /// Bytes that break the format, or a form of it that is not accepted.
-    #[error("{fault}{}", of(member))]
+    #[error("{fault}{}", of_member(member))]
     Malformed {
         /// Exact reason.
         fault: Malformation,
@@ -90,7 +90,7 @@ pub enum PackError {
         section: ArchiveSection,
     },
     /// A checksum that does not match the bytes.
-    #[error("the checksum of {checksum} does not match{}", of(member))]
+    #[error("the checksum of {checksum} does not match{}", of_member(member))]
     Checksum {
         /// Checksum that is wrong.
         checksum: ChecksumKind,
@@ -324,7 +324,7 @@ pub enum ChecksumKind {
 }
 
 /// Returns the end of a message: ` (member "name")`, or nothing.
-fn of(member: &Option<String>) -> String {
+fn of_member(member: &Option<String>) -> String {
     member.as_ref().map_or_else(String::new, |name| format!(" (member {})", shown(name)))
 }
 

@@ -52,20 +52,20 @@ pub(crate) fn check_target(out: &ArtifactTarget) -> Result<(), RecordError> {
 /// while it is copied.
 pub(crate) fn seal(
     journal: &mut Journal,
-    draft: &SealInput<'_>,
+    input: &SealInput<'_>,
     signer: &dyn Signer,
     out: &ArtifactTarget,
 ) -> Result<SealedArtifact, RecordError> {
-    let run_id = draft.run_id.to_string();
+    let run_id = input.run_id.to_string();
     let header = RerRunHeader {
         run_id: &run_id,
         implementation: "reenact",
         version: env!("CARGO_PKG_VERSION"),
-        envelope: draft.envelope,
+        envelope: input.envelope,
         manifest_hash: None,
     };
     let frame = journal.links().seal(&header, signer)?;
-    let size = draft.journal_digest.bytes + (frame.before.len() + frame.after.len()) as u64;
+    let size = input.journal_digest.bytes + (frame.before.len() + frame.after.len()) as u64;
     if size > Limits::MAX_BYTES as u64 {
         return Err(RecordError::Full { bytes: size });
     }
@@ -76,16 +76,16 @@ pub(crate) fn seal(
         size: 0,
     };
     file.put(&frame.before).map_err(failed)?;
-    journal.read_back(&draft.journal_digest, |events| file.put(events).map_err(failed))?;
+    journal.read_back(&input.journal_digest, |events| file.put(events).map_err(failed))?;
     file.put(&frame.after).map_err(failed)?;
     let HashingFile { file, mut hasher, size } = file;
     if out.replace { file.replace() } else { file.create() }.map_err(failed)?;
     Ok(SealedArtifact {
-        run_id: draft.run_id,
+        run_id: input.run_id,
         path: out.path.clone(),
         digest: hasher.finish(),
         size,
-        counts: draft.counts,
+        counts: input.counts,
     })
 }
 

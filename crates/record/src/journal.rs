@@ -139,7 +139,7 @@ impl Journal {
 
     /// Takes over an event that is in the file already, as if it were appended now. `end` is the end of the chain with
     /// that event.
-    pub(crate) fn replay_event(&mut self, line: &[u8], end: &ChainEnd) {
+    pub(crate) fn resume_event(&mut self, line: &[u8], end: &ChainEnd) {
         self.links = end.links.clone();
         self.next_index = end.next_index;
         self.latest_time = end.latest_time;

@@ -112,9 +112,9 @@ pub(crate) fn read_journal(
             // Only the last line may be wrong: it is the one that was being written.
             return Err(ResumeError::Changed { path: shown(), line });
         }
-        match (found == JournalLine::Line).then(|| events.replay_line(&lines.line)).flatten() {
-            Some(ReplayedLine::Event) => {}
-            Some(ReplayedLine::OtherEnvelope) => return Err(ResumeError::Head { path: shown() }),
+        match (found == JournalLine::Line).then(|| events.resume_line(&lines.line)).flatten() {
+            Some(ResumedLine::Event) => {}
+            Some(ResumedLine::OtherEnvelope) => return Err(ResumeError::Head { path: shown() }),
             // Zeros are pages that the disk never got when the machine stopped: the events behind them are bound to
             // what is lost.
             None if lines.has_zeros => break,
@@ -155,7 +155,7 @@ fn open_locked(path: &Path, run_id: RunId, env: &RecordEnv) -> Result<Box<dyn St
 }
 
 /// Result of replaying a line that is correct.
-enum ReplayedLine {
+enum ResumedLine {
     /// The event was replayed, or lies behind the bytes to keep.
     Event,
     /// The event is the first one, and names another envelope than the head.
@@ -174,28 +174,28 @@ struct JournalReplay<'r> {
 
 impl JournalReplay<'_> {
     /// Replays a line, given with its line feed; `None` if the line is wrong.
-    fn replay_line(&mut self, line: &[u8]) -> Option<ReplayedLine> {
+    fn resume_line(&mut self, line: &[u8]) -> Option<ResumedLine> {
         let (event_type, payload) = self.chain_end.advance(line.strip_suffix(b"\n")?)?;
         if self.keep_bytes.is_some_and(|keep| self.state.journal.bytes() >= keep) {
-            return Some(ReplayedLine::Event);
+            return Some(ResumedLine::Event);
         }
-        self.state.replay_event(&event_type, payload)?;
+        self.state.resume_event(&event_type, payload)?;
         if event_type == EventType::RunStarted.name() {
             let envelope = Digest::of(&self.head.envelope);
             let hash = payload?.member("envelope_hash").and_then(|hash| hash.string_bytes());
             if !hash.is_some_and(|hash| envelope.is_hex(&hash)) {
-                return Some(ReplayedLine::OtherEnvelope);
+                return Some(ResumedLine::OtherEnvelope);
             }
         }
-        self.state.journal.replay_event(line, &self.chain_end);
+        self.state.journal.resume_event(line, &self.chain_end);
         self.masks.reserve_marks(line);
-        let Some(payload) = payload else { return Some(ReplayedLine::Event) };
+        let Some(payload) = payload else { return Some(ResumedLine::Event) };
         let bodies =
             [payload.member("http").and_then(|http| http.member("body")), payload.member("delivered")];
         for body in bodies.into_iter().flatten() {
             self.reserve_body_marks(body);
         }
-        Some(ReplayedLine::Event)
+        Some(ResumedLine::Event)
     }
 
     /// Reserves the marks in a body that is recorded in base64, where a search through the line does not see them.

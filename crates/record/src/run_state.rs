@@ -1,7 +1,7 @@
 //! The state of a run that all its event writers share: one journal with one writer, the open steps, the counts.
 //!
 //! `RunState` decides whether an event may be written at this point of the run, and gives steps their numbers. The same
-//! rules are applied to the events of a journal that is resumed (`replay_event`), so a resumed run has the state that
+//! rules are applied to the events of a journal that is resumed (`resume_event`), so a resumed run has the state that
 //! it had before the kill.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -198,24 +198,24 @@ impl RunState {
 
     /// Applies an event that is in the journal already. Returns `None`, and changes nothing, if the event cannot come
     /// next: a step out of turn, a return without a call, anything after the end.
-    pub(crate) fn replay_event(&mut self, event_type: &str, payload: Option<Value<'_>>) -> Option<()> {
+    pub(crate) fn resume_event(&mut self, event_type: &str, payload: Option<Value<'_>>) -> Option<()> {
         let is_first = self.journal.events() == 0;
         if self.has_ended || is_first != (event_type == EventType::RunStarted.name()) {
             return None;
         }
         let known = EventType::of_name(event_type);
         let Some(payload) = payload else {
-            self.replay_withheld(known)?;
+            self.resume_withheld(known)?;
             known.into_iter().for_each(|known| self.count(known));
             return Some(());
         };
         match known {
-            Some(EventType::ModelCalled) => self.replay_call(payload, OpenStep::Exchange(CallKind::Model))?,
-            Some(EventType::HttpCalled) => self.replay_call(payload, OpenStep::Exchange(CallKind::Http))?,
+            Some(EventType::ModelCalled) => self.resume_call(payload, OpenStep::Exchange(CallKind::Model))?,
+            Some(EventType::HttpCalled) => self.resume_call(payload, OpenStep::Exchange(CallKind::Http))?,
             Some(EventType::ToolCalled) => {
                 let open = OpenStep::from_tool_payload(payload)?;
                 let id = open.tool_call_id().map(str::to_owned);
-                self.replay_call(payload, open)?;
+                self.resume_call(payload, open)?;
                 self.resumed_tool_ids.extend(id);
             }
             Some(
@@ -260,7 +260,7 @@ impl RunState {
     }
 
     /// Applies a call in the journal: opens its step, which must be an allowed one or the next.
-    fn replay_call(&mut self, payload: Value<'_>, open: OpenStep) -> Option<()> {
+    fn resume_call(&mut self, payload: Value<'_>, open: OpenStep) -> Option<()> {
         let step = step_of(payload)
             .filter(|step| self.decided_steps.contains(step) || step.0 == self.last_step + 1)?;
         if self.decided_steps.remove(&step) {
@@ -273,7 +273,7 @@ impl RunState {
 
     /// Applies an event whose payload was withheld, so that its step is unknown: a call gets the next number, and a
     /// return closes the first step that it can belong to, preferably one whose call was withheld too.
-    fn replay_withheld(&mut self, event_type: Option<EventType>) -> Option<()> {
+    fn resume_withheld(&mut self, event_type: Option<EventType>) -> Option<()> {
         let begun = match event_type {
             Some(EventType::ModelCalled) => OpenStep::Exchange(CallKind::Model),
             Some(EventType::HttpCalled) => OpenStep::Exchange(CallKind::Http),

@@ -8,7 +8,7 @@ use reenact_json::diff::{self, DiffLimits};
 use reenact_json::{Limits, Shown, Value, ValueKind};
 use reenact_secrets::renumbered;
 
-use reenact_wire::key::{MatchKeyParts, key_header_names, key_headers};
+use reenact_wire::key::{MatchKeyParts, match_key_header_names, match_key_headers};
 
 /// One difference between two requests. All texts are safe to print.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl RequestDiff {
             String::from_utf8_lossy(&renumbered(parts.path.as_bytes())).into_owned()
         };
         found.compare_text("path", Some(&path(recorded)), Some(&path(requested)));
-        found.compare_headers(&key_headers(recorded.headers), &key_headers(requested.headers));
+        found.compare_headers(&match_key_headers(recorded.headers), &match_key_headers(requested.headers));
         found.compare_bodies(&renumbered(recorded.body), &renumbered(requested.body), max_count);
         found
     }
@@ -80,7 +80,7 @@ impl RequestDiff {
     /// Compares the headers that are part of a match key. Values of one name are joined in their order and
     /// compared as one leaf.
     fn compare_headers(&mut self, recorded: &[(String, String)], requested: &[(String, String)]) {
-        for name in key_header_names() {
+        for name in match_key_header_names() {
             let values = |headers: &[(String, String)]| {
                 let values = headers.iter().filter(|(known, _)| known == name);
                 let values: Vec<&str> = values.map(|(_, value)| value.as_str()).collect();

@@ -67,15 +67,15 @@ pub(crate) fn recorded_keys(request: &ExchangeRequest<'_>, is_ours: bool) -> Req
         }
         ExchangeRequestBody::Bytes(bytes) | ExchangeRequestBody::Json(bytes) => {
             let json = json_digest(bytes);
-            let beside = json.filter(|_| request.endpoint.is_some_and(Endpoint::calls_a_model));
-            let beside = beside.into_iter().flat_map(|digest| {
+            let aliases = json.filter(|_| request.endpoint.is_some_and(Endpoint::calls_a_model));
+            let aliases = aliases.into_iter().flat_map(|digest| {
                 destination
                     .without_target()
                     .map(move |destination| destination.key(MatchLevel::JsonBody, digest))
             });
             let own = json.map(|digest| key(MatchLevel::JsonBody, digest));
             return RequestKeys {
-                aliases: beside.collect(),
+                aliases: aliases.collect(),
                 lookup_keys: vec![own.unwrap_or_else(|| key(MatchLevel::BodyHash, Digest::of(bytes)))],
             };
         }
@@ -167,17 +167,17 @@ impl Destination {
     fn candidates(masked: &MaskedPlayerRequest<'_>, incoming: &PlayerRequest<'_>) -> Vec<Self> {
         let vendor = Vendor::of_name(masked.provider);
         let endpoint = vendor.and_then(|vendor| Endpoint::of(vendor, masked.method, incoming.path));
-        let mut ats = vec![Some(request_target(endpoint, masked.method, &masked.path))];
+        let mut targets = vec![Some(request_target(endpoint, masked.method, &masked.path))];
         // A key in the query is masked here, and perhaps not in the record.
         let as_it_came = Some(request_target(endpoint, masked.method, incoming.path));
-        if !ats.contains(&as_it_came) {
-            ats.push(as_it_came);
+        if !targets.contains(&as_it_came) {
+            targets.push(as_it_came);
         }
         if endpoint.is_some_and(Endpoint::calls_a_model) {
-            ats.push(None);
+            targets.push(None);
         }
         let vendors = [vendor, None].into_iter().take(1 + usize::from(vendor.is_some()));
-        vendors.flat_map(|vendor| ats.iter().map(move |at| Self { vendor, target: at.clone() })).collect()
+        vendors.flat_map(|vendor| targets.iter().map(move |at| Self { vendor, target: at.clone() })).collect()
     }
 
     /// Returns the destinations that a record without a target may name for the same request: with the vendor,

@@ -173,9 +173,9 @@ impl RecordedExchanges {
         };
         let mut first = None;
         let mut notes = 0;
-        let mut beside = Vec::new();
+        let mut aliases = Vec::new();
         for exchange in run.exchanges() {
-            if let Some(note) = library.add_exchange(&exchange, &mut beside) {
+            if let Some(note) = library.add_exchange(&exchange, &mut aliases) {
                 if let LoadNote::Request { why, .. } = &note {
                     first.get_or_insert_with(|| why.clone());
                 }
@@ -192,15 +192,15 @@ impl RecordedExchanges {
             library.notes.push(LoadNote::More { more: notes - library.notes.len() });
         }
         library.notes.extend(pack_mismatch_note(run));
-        library.link_aliases(beside);
+        library.link_aliases(aliases);
         library.mark_ambiguous_groups();
         Ok(library)
     }
 
     /// Links each group to its aliases, given their keys. Aliases may be recorded before or after, so this runs
     /// at the end. Only repeatable records have any.
-    fn link_aliases(&mut self, beside: Vec<(usize, Vec<LevelKey>)>) {
-        for (group, keys) in beside.into_iter().filter(|_| self.is_repeatable) {
+    fn link_aliases(&mut self, aliases: Vec<(usize, Vec<LevelKey>)>) {
+        for (group, keys) in aliases.into_iter().filter(|_| self.is_repeatable) {
             let found: BTreeSet<usize> = keys.iter().filter_map(|key| self.group_of(key)).collect();
             if let Some(own) = self.groups.get_mut(group).filter(|own| own.aliases.is_empty()) {
                 own.aliases = found.into_iter().filter(|other| *other != group).collect();
@@ -209,12 +209,12 @@ impl RecordedExchanges {
     }
 
     /// Adds one exchange: to the group of its primary key, and under all of its lookup keys. Keys of possible
-    /// aliases are appended to `beside`. Returns a note if the request cannot be read, or if the recorded match
+    /// aliases are appended to `aliases`. Returns a note if the request cannot be read, or if the recorded match
     /// key is another one.
     fn add_exchange(
         &mut self,
         exchange: &Exchange<'_>,
-        beside: &mut Vec<(usize, Vec<LevelKey>)>,
+        aliases: &mut Vec<(usize, Vec<LevelKey>)>,
     ) -> Option<LoadNote> {
         let event = exchange.called.index();
         let step_id = || Shown::new(&exchange.step_id()).to_string();
@@ -235,7 +235,7 @@ impl RecordedExchanges {
             self.groups.push(KeyGroup::default());
             self.groups.len() - 1
         });
-        beside.push((group, keys.aliases));
+        aliases.push((group, keys.aliases));
         for key in keys.lookup_keys {
             self.levels.insert(key.0);
             self.by_key.entry(key).or_insert(group);

@@ -227,11 +227,11 @@ impl SandboxCommand {
         let mut child = command.spawn().map_err(SandboxError::Spawn)?;
         drop(command);
         let started = handshake.wait().and_then(|ready| {
-            let ReadySandbox { listener, report: enforcement, .. } = ready.start()?;
-            Ok((listener, enforcement))
+            let ReadySandbox { listener, report, .. } = ready.start()?;
+            Ok((listener, report))
         });
         match started {
-            Ok((listener, enforcement)) => Ok(SandboxedChild { child, listener, report: enforcement }),
+            Ok((listener, report)) => Ok(SandboxedChild { child, listener, report }),
             Err(error) => {
                 // The trampoline exits by itself, unless it hangs; either way it must not stay as a zombie.
                 let _ = child.kill();

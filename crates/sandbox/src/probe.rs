@@ -34,7 +34,7 @@ impl SandboxProbe {
 #[must_use]
 pub fn probe() -> SandboxProbe {
     match build_and_discard() {
-        Ok(enforcement) => SandboxProbe { report: enforcement, advice: Vec::new() },
+        Ok(report) => SandboxProbe { report, advice: Vec::new() },
         Err(error) => SandboxProbe::from_error(&error),
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct Checker {
     pub(crate) members: fn(&BundleMembers, &Keys, &Options, &Workers<'_>) -> Report,
     /// Reports on a folder or an archive that could not be read to its end. `None` for formats that are
     /// single files.
-    pub(crate) broken: Option<fn(&BrokenContainer<'_>) -> Report>,
+    pub(crate) broken_report: Option<fn(&BrokenContainer<'_>) -> Report>,
 }
 
 /// Reason why a folder or an archive could not be read to its end.
@@ -98,7 +98,7 @@ mod tests {
     fn folders_and_archives_can_be_broken() {
         for checker in CHECKERS {
             let is_whole = checker.id.row().folder.is_some_and(|folder| folder.owns_folder);
-            assert_eq!(checker.broken.is_some(), is_whole, "{}", checker.id.name());
+            assert_eq!(checker.broken_report.is_some(), is_whole, "{}", checker.id.name());
         }
     }
 }

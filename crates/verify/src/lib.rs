@@ -148,7 +148,7 @@ pub fn verify_members_with(
 /// Returns the report on an archive that cannot be read to its end, by the format that its first members show, if they do.
 pub fn broken_archive_report(broken: &BrokenArchive, options: &Options) -> Report {
     let BrokenArchive { members, error } = broken;
-    let of_format = |id| checker(id)?.broken;
+    let of_format = |id| checker(id)?.broken_report;
     let report_on = match options.format.and_then(of_format) {
         Some(report_on) => Some(report_on),
         None => members
@@ -165,7 +165,7 @@ pub fn broken_archive_report(broken: &BrokenArchive, options: &Options) -> Repor
 /// Returns the report on a folder with an entry that does not belong there; `format` is the one that the folder seems to have.
 #[cfg(feature = "disk")]
 pub(crate) fn broken_folder_report(format: Option<FormatId>, fault: &str) -> Report {
-    let of_format = |id| checker(id)?.broken;
+    let of_format = |id| checker(id)?.broken_report;
     match format.and_then(of_format).or_else(|| of_format(FormatId::RerBundle)) {
         Some(report_on) => report_on(&BrokenContainer::Folder(fault)),
         None => unrecognised_report(&Unrecognised::OtherMembers),

@@ -21,7 +21,7 @@ pub struct MatchKeyParts<'a> {
     pub method: &'a str,
     /// Path at the vendor, with its query.
     pub path: &'a str,
-    /// All headers; [`key_headers`] selects those that count.
+    /// All headers; [`match_key_headers`] selects those that count.
     pub headers: &'a [(String, String)],
     /// Body without content codings.
     pub body: &'a [u8],
@@ -39,7 +39,7 @@ pub fn match_key(parts: &MatchKeyParts<'_>, renumber: Renumber) -> Digest {
     let mut text = String::new();
     let mut object = PrintObjectWriter::open(&mut text);
     object.string("body", body.as_str());
-    print::write_list(key_headers(parts.headers), object.name("headers"), |(name, value), out| {
+    print::write_list(match_key_headers(parts.headers), object.name("headers"), |(name, value), out| {
         print::write_list([name.as_str(), value.as_str()], out, print::write_string);
     });
     object.string("method", parts.method);
@@ -54,8 +54,9 @@ pub fn match_key(parts: &MatchKeyParts<'_>, renumber: Renumber) -> Digest {
 }
 
 /// Returns the names of the headers that are part of a key, sorted, in lower case.
-pub fn key_header_names() -> Vec<&'static str> {
-    let mut names: Vec<&str> = VENDORS.iter().flat_map(|vendor| vendor.0.key_headers).copied().collect();
+pub fn match_key_header_names() -> Vec<&'static str> {
+    let mut names: Vec<&str> =
+        VENDORS.iter().flat_map(|vendor| vendor.0.match_key_headers).copied().collect();
     names.sort_unstable();
     names
 }
@@ -63,8 +64,8 @@ pub fn key_header_names() -> Vec<&'static str> {
 /// Returns the headers that are part of a key: names in lower case, sorted by name and value.
 ///
 /// Other headers of an SDK, such as its version and platform, change no answer.
-pub fn key_headers(headers: &[(String, String)]) -> Vec<(String, String)> {
-    let names = key_header_names();
+pub fn match_key_headers(headers: &[(String, String)]) -> Vec<(String, String)> {
+    let names = match_key_header_names();
     let counts = |name: &str| names.iter().any(|known| known.eq_ignore_ascii_case(name));
     let mut counted: Vec<(String, String)> = headers
         .iter()

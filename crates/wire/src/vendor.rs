@@ -45,7 +45,7 @@ pub(crate) struct VendorRow {
     /// Path of the default base address behind the origin; empty, or with a leading slash.
     pub(crate) base_path: &'static str,
     /// Request headers that change the answer, and so are part of a match key.
-    pub(crate) key_headers: &'static [&'static str],
+    pub(crate) match_key_headers: &'static [&'static str],
     /// Path segments below which no model is called, whatever is sent: files, caches.
     pub(crate) non_model_segments: &'static [&'static str],
     /// Path ends that take a `POST`, belong to no interface of the table, and cannot return tool calls.

@@ -63,8 +63,8 @@ impl EventBuilder {
 
     /// Opens an exchange whose request the journal already has as `step`.
     pub(crate) fn resume(&mut self, exchange: u64, step: StepId, request: &InboundRequest<'_>) {
-        let reading = ParsedRequestBody::of(request, self.max_body_bytes);
-        self.open_exchanges.insert(exchange, OpenExchange::new(step, request, &reading));
+        let parsed_body = ParsedRequestBody::of(request, self.max_body_bytes);
+        self.open_exchanges.insert(exchange, OpenExchange::new(step, request, &parsed_body));
     }
 
     /// Drops an exchange whose answer the journal already has.
@@ -89,7 +89,7 @@ impl EventBuilder {
         id: u64,
         at: Option<Duration>,
         observation: Observation<'_>,
-        reading: Option<ParsedBody>,
+        parsed_body: Option<ParsedBody>,
         mut failed: impl FnMut(RecordError),
     ) -> Option<StepId> {
         match observation {
@@ -108,16 +108,16 @@ impl EventBuilder {
         }
         let writer = at.map_or_else(|| self.writer.clone(), |at| self.writer.at(at));
         let mut writing = ObservationWriter { builder: self, writer, on_error: &mut failed };
-        match (observation, reading) {
-            (Observation::Request(request), Some(ParsedBody::Request(reading))) => {
-                return writing.write_request(id, &request, *reading);
+        match (observation, parsed_body) {
+            (Observation::Request(request), Some(ParsedBody::Request(parsed_body))) => {
+                return writing.write_request(id, &request, *parsed_body);
             }
             (Observation::Request(request), _) => {
-                let reading = ParsedRequestBody::of(&request, writing.builder.max_body_bytes);
-                return writing.write_request(id, &request, reading);
+                let parsed_body = ParsedRequestBody::of(&request, writing.builder.max_body_bytes);
+                return writing.write_request(id, &request, parsed_body);
             }
-            (Observation::End(end), Some(ParsedBody::Answer(reading))) => {
-                writing.write_end(id, Some(end), Some(reading));
+            (Observation::End(end), Some(ParsedBody::Answer(parsed_body))) => {
+                writing.write_end(id, Some(end), Some(parsed_body));
             }
             (Observation::End(end), _) => writing.write_end(id, Some(end), None),
             (note, _) => writing.write_note(note),

@@ -69,14 +69,14 @@ struct OpenBody {
 
 impl OpenExchange {
     /// Opens the exchange of a request that was written as `step`.
-    pub(super) fn new(step: StepId, request: &InboundRequest<'_>, reading: &ParsedRequestBody) -> Self {
+    pub(super) fn new(step: StepId, request: &InboundRequest<'_>, parsed_body: &ParsedRequestBody) -> Self {
         let (vendor, endpoint) = vendor_and_endpoint(request);
         Self {
             step,
             endpoint,
             vendor,
-            model: reading.model().unwrap_or_default().to_owned(),
-            call_ids: reading.call_ids(),
+            model: parsed_body.model().unwrap_or_default().to_owned(),
+            call_ids: parsed_body.call_ids(),
             admission: request.admission.clone().map(Admission::into_owned),
             head: None,
             trailers: HeaderList::default(),

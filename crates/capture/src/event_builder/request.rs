@@ -23,17 +23,17 @@ impl ObservationWriter<'_> {
         &mut self,
         number: u64,
         request: &InboundRequest<'_>,
-        reading: ParsedRequestBody,
+        parsed_body: ParsedRequestBody,
     ) -> Option<StepId> {
         let (provider, method, path) = (&*request.provider, &*request.method, &*request.path);
         let (vendor, endpoint) = vendor_and_endpoint(request);
         let calls_model = vendor.calls_a_model(method, path);
         let kind = if calls_model { CallKind::Model } else { CallKind::Http };
-        let body = reading.body(request);
-        if let Some(fault) = &reading.fault {
-            self.write_undecodable_gap("request body", fault, reading.is_decoded, body.len());
+        let body = parsed_body.body(request);
+        if let Some(fault) = &parsed_body.fault {
+            self.write_undecodable_gap("request body", fault, parsed_body.is_decoded, body.len());
         }
-        let parsed = reading.request.as_ref().filter(|_| kind == CallKind::Model);
+        let parsed = parsed_body.request.as_ref().filter(|_| kind == CallKind::Model);
         if let Some(parsed) = parsed.filter(|_| request.admission.is_none()) {
             let inferred = self.builder.conversation.as_mut().map(|known| known.add_request(parsed));
             inferred.iter().flatten().for_each(|call| self.write_inferred_call(call));
@@ -61,7 +61,7 @@ impl ObservationWriter<'_> {
             self.write_gap("request trailers", "they are neither passed on nor recorded");
         }
         let step = self.value_or_report(called)?;
-        self.builder.open_exchanges.insert(number, OpenExchange::new(step, request, &reading));
+        self.builder.open_exchanges.insert(number, OpenExchange::new(step, request, &parsed_body));
         Some(step)
     }
 

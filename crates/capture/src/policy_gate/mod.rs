@@ -98,16 +98,16 @@ impl PolicyGate {
         &self,
         request: InboundRequest<'static>,
     ) -> Result<(Admission<'static>, JobTicket, Option<CallIds>), PolicyRefusal> {
-        let reading = ParsedRequestBody::of(&request, self.max_body_bytes);
+        let parsed_body = ParsedRequestBody::of(&request, self.max_body_bytes);
         let interface = interface_check::refuse_unknown_interface(&request);
         let nothing = ParsedRequest::default();
-        let parsed = reading.request.clone().filter(|_| reading.fault.is_none());
+        let parsed = parsed_body.request.clone().filter(|_| parsed_body.fault.is_none());
         let parsed = parsed.as_deref().unwrap_or(&nothing);
-        let info = self.model_request_info(&request, &reading, parsed);
+        let info = self.model_request_info(&request, &parsed_body, parsed);
         let mut approval_id: Option<String> = None;
         let mut has_results = true;
         // Moved into the observation when the request is admitted.
-        let mut unsent = Some((request, reading));
+        let mut unsent = Some((request, parsed_body));
         loop {
             let (step, mut queued) = self.decide(|state, at| {
                 let mut outcome = Vec::new();
@@ -139,9 +139,12 @@ impl PolicyGate {
                 }
                 state.engine.begin_action(&wanted);
                 let admission = info.admission(at, approval_id.clone());
-                outcome.extend(unsent.take().map(|(request, reading)| {
+                outcome.extend(unsent.take().map(|(request, parsed_body)| {
                     let request = InboundRequest { admission: Some(admission.clone()), ..request };
-                    (Observation::Request(Box::new(request)), Some(ParsedBody::Request(Box::new(reading))))
+                    (
+                        Observation::Request(Box::new(request)),
+                        Some(ParsedBody::Request(Box::new(parsed_body))),
+                    )
                 }));
                 (AdmissionStep::Admit(admission), outcome)
             })?;
@@ -152,7 +155,8 @@ impl PolicyGate {
                 }
                 AdmissionStep::Refuse(refused) => return Err(refused),
                 AdmissionStep::AskApproval(needed) => {
-                    let input = unsent.as_ref().map(|(request, reading)| self.shown_body(request, reading));
+                    let input =
+                        unsent.as_ref().map(|(request, parsed_body)| self.shown_body(request, parsed_body));
                     let input = input.unwrap_or_default();
                     let approved = self.await_approval(Action::Model, info.model, &input, &needed).await;
                     approval_id = Some(self.denied_unless_approved(Action::Model, info.model, approved)?);
@@ -253,20 +257,20 @@ impl PolicyGate {
     fn model_request_info<'r>(
         &self,
         request: &InboundRequest<'_>,
-        reading: &ParsedRequestBody,
+        parsed_body: &ParsedRequestBody,
         parsed: &'r ParsedRequest,
     ) -> ModelRequestInfo<'r> {
         let model = parsed.model.as_deref().unwrap_or_default();
         // A body that cannot be decoded names no model, and reading it costs nothing.
-        let length = if reading.fault.is_some() { 0 } else { reading.body(request).len() };
+        let length = if parsed_body.fault.is_some() { 0 } else { parsed_body.body(request).len() };
         let rates = self.prices.rates(vendor_and_endpoint(request).0, model);
         let expected = rates.map(|rates| Money::from_picodollars(rates.estimate(length)));
         ModelRequestInfo { request: parsed, model, rates, expected_cost: expected }
     }
 
     /// Returns the masked body of a request for an approver.
-    fn shown_body(&self, request: &InboundRequest<'_>, reading: &ParsedRequestBody) -> String {
-        let body = if reading.fault.is_some() { &[] } else { reading.body(request) };
+    fn shown_body(&self, request: &InboundRequest<'_>, parsed_body: &ParsedRequestBody) -> String {
+        let body = if parsed_body.fault.is_some() { &[] } else { parsed_body.body(request) };
         self.recorder.writer().mask_text(&String::from_utf8_lossy(body))
     }
 }

@@ -126,7 +126,7 @@ impl RecorderThread {
         exchange: u64,
         observations: &mut Vec<Observation<'static>>,
         end: ExchangeEnd<'static>,
-        reading: Option<ParsedBody>,
+        parsed_body: Option<ParsedBody>,
     ) -> Option<JobWritten> {
         let mut queue = lock(&self.shared.queue);
         if queue.is_closed {
@@ -147,7 +147,7 @@ impl RecorderThread {
                 number,
                 at,
                 observation,
-                parsed: reading,
+                parsed: parsed_body,
                 is_logged,
                 on_written: written,
             });
@@ -169,7 +169,7 @@ impl RecorderThread {
         }
         let at = self.shared.writer.now();
         let (decided, jobs) = decide(at);
-        let put = |(observation, reading)| self.shared.push_job(&mut queue, observation, reading, at);
+        let put = |(observation, parsed_body)| self.shared.push_job(&mut queue, observation, parsed_body, at);
         let queued: Vec<JobTicket> = jobs.into_iter().map(put).collect();
         if !queued.is_empty() {
             self.shared.wake(queue, queued.iter().any(|(_, waits)| waits.is_some()));
@@ -254,7 +254,7 @@ impl RecorderShared {
         &self,
         queue: &mut JobQueue,
         observation: Observation<'static>,
-        reading: Option<ParsedBody>,
+        parsed_body: Option<ParsedBody>,
         at: Duration,
     ) -> JobTicket {
         let id = queue.next_number();
@@ -265,7 +265,7 @@ impl RecorderShared {
             number: Some(id),
             at,
             observation,
-            parsed: reading,
+            parsed: parsed_body,
             is_logged,
             on_written: written,
         });
@@ -278,14 +278,14 @@ impl RecorderShared {
             return observations.clear();
         }
         for observation in observations.drain(..) {
-            let (reading, written) = (None, None);
+            let (parsed_body, written) = (None, None);
             let at = Duration::ZERO;
             queue.push(QueuedJob {
                 id,
                 number: None,
                 at,
                 observation,
-                parsed: reading,
+                parsed: parsed_body,
                 is_logged: true,
                 on_written: written,
             });

@@ -82,7 +82,7 @@ impl<'s> Worker<'s> {
         let shared = self.shared;
         let (mut bytes, mut piece_bytes) = (0, 0);
         let (mut last, mut steps, mut over, mut waiting) = (None, Vec::new(), Vec::new(), Vec::new());
-        for QueuedJob { id, number, at, observation, parsed: reading, is_logged, on_written: written } in
+        for QueuedJob { id, number, at, observation, parsed: parsed_body, is_logged, on_written: written } in
             self.jobs.drain(..batch)
         {
             let sizes = byte_sizes(&observation);
@@ -96,7 +96,8 @@ impl<'s> Worker<'s> {
                 // than the journal.
                 shared.remove_log();
             }
-            let step = builder.take(id, Some(at), observation, reading, |error| shared.note_failure(error));
+            let step =
+                builder.take(id, Some(at), observation, parsed_body, |error| shared.note_failure(error));
             steps.extend(step.map(|step| (id, step)));
             waiting.extend(written);
         }

@@ -196,7 +196,7 @@ fn wal_storage() -> DoctorFinding {
 
 /// Looks for runs of the current folder whose recorder was killed.
 fn unsealed() -> Option<DoctorFinding> {
-    let unsealed = runs::folder().unsealed_runs().ok().filter(|unsealed| !unsealed.is_empty())?;
+    let unsealed = runs::run_store().unsealed_runs().ok().filter(|unsealed| !unsealed.is_empty())?;
     let says = format!("{} never sealed", quantity::count(unsealed.len() as u64, "run"));
     Some(DoctorFinding::new("runs", FindingState::Note, says).advise("reenact recover"))
 }
@@ -309,7 +309,7 @@ fn proxies_and_certificates() -> Vec<DoctorFinding> {
 
 /// Counts the recorded runs of the current folder, and checks the free space.
 fn recorded_runs_and_space() -> Vec<DoctorFinding> {
-    let folder = runs::folder();
+    let folder = runs::run_store();
     let path = folder.path().to_string_lossy().into_owned();
     let runs = match folder.run_ids() {
         Ok(runs) if runs.is_empty() => {

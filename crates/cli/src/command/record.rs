@@ -187,7 +187,8 @@ impl RecordArgs {
                 .map(|path| ArtifactTarget { path, replace: self.force }),
             ..RunStart::new(RunId::generate().map_err(impossible)?)
         };
-        let recorder = Recorder::builder(&runs::folder(), &signing.key).begin(&start).map_err(impossible)?;
+        let recorder =
+            Recorder::builder(&runs::run_store(), &signing.key).begin(&start).map_err(impossible)?;
         // Without memory-backed storage for the log, requests and the ends of answers wait until the journal has them.
         let log =
             WalDir::find().and_then(|dir| recorder.event_writer().create_wal(&dir, recorder.run_id()).ok());
@@ -415,7 +416,7 @@ impl RecordArgs {
                 output::print_notice(&enforcement_summary(file, run.as_ref().ok(), report.audit.as_ref()));
             }
             // Runs that another process is recording at the moment are not among them.
-            if let Some(advice) = unsealed_notice(&runs::folder().unsealed_runs().unwrap_or_default()) {
+            if let Some(advice) = unsealed_notice(&runs::run_store().unsealed_runs().unwrap_or_default()) {
                 output::print_notice(&advice);
             }
             let (name, command) = (self.run_name(), command_line(&summary.command));

@@ -42,7 +42,7 @@ impl RecoverArgs {
     /// Recovers the named run, or every unsealed run of the current folder. The exit code is 2 if one of them
     /// cannot be recovered.
     pub(super) fn run(&self) -> Result<u8, CommandError> {
-        let store = runs::folder();
+        let store = runs::run_store();
         let found = match &self.run {
             Some(given) => store.resolve(given).map(|id| vec![id]),
             None => store.unsealed_runs(),

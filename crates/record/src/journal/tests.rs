@@ -126,8 +126,8 @@ fn a_full_journal_stays_full() {
     let mut end = ChainEnd::new();
     for line in std::fs::read(&fresh.0).unwrap().split_inclusive(|byte| *byte == b'\n') {
         let (event_type, payload) = end.advance(line.trim_ascii_end()).unwrap();
-        again.replay_event(&event_type, payload).unwrap();
-        again.journal.replay_event(line, &end);
+        again.resume_event(&event_type, payload).unwrap();
+        again.journal.resume_event(line, &end);
     }
     assert_eq!(again.counts(), counts);
     again.journal.max_bytes = counts.bytes;

@@ -42,9 +42,9 @@ pub(crate) fn wait(handshake: TrampolineHandshake) -> Result<ReadySandbox, Sandb
     let (body, fd) = channel.receive().map_err(channel_error)?;
     match (TrampolineMessage::from_bytes(&body), fd) {
         (Some(TrampolineMessage::Ready { closed, open }), Some(fd)) => {
-            let enforcement = SandboxReport { isolation: Isolation::Netns, closed, open, reason: None };
+            let report = SandboxReport { isolation: Isolation::Netns, closed, open, reason: None };
             let program = request.program;
-            Ok(ReadySandbox { listener: TcpListener::from(fd), report: enforcement, channel, program })
+            Ok(ReadySandbox { listener: TcpListener::from(fd), report, channel, program })
         }
         (Some(TrampolineMessage::Failed { step, errno, detail }), _) => {
             Err(SandboxError::Refused { step, errno, detail })

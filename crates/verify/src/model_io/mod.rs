@@ -48,7 +48,7 @@ pub(crate) static CHECKER: Checker = Checker {
         Some(FormatId::ModelIo) => pack::verify_with(members, options, |jobs| workers.run_jobs(jobs)),
         _ => verify(members.document(SESSION_FILE).unwrap_or_default(), options),
     },
-    broken: Some(|broken| match broken {
+    broken_report: Some(|broken| match broken {
         BrokenContainer::Archive(error) => unreadable_pack(error),
         #[cfg(feature = "disk")]
         BrokenContainer::Folder(fault) => unreadable_pack(fault),

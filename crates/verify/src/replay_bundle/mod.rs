@@ -43,7 +43,7 @@ pub(crate) static CHECKER: Checker = Checker {
             SnapshotFault::NoManifest
         }))
     },
-    broken: Some(|broken| match broken {
+    broken_report: Some(|broken| match broken {
         BrokenContainer::Archive(error) => {
             verify(&BundleSnapshot::from_fault(SnapshotFault::Pack((*error).clone())))
         }

@@ -35,7 +35,7 @@ pub(crate) static CHECKER: Checker = Checker {
     id: FormatId::ReplayJsonl,
     document: |bytes, _, options, _| verify_bytes(bytes, &ReplayJsonlOptions::default(), options),
     members: refuse_members,
-    broken: None,
+    broken_report: None,
 };
 
 /// Check 1: every line is an event of the published shape.

@@ -69,7 +69,7 @@ pub(crate) static BUNDLE: Checker = Checker {
     members: |members, keys, options, workers| {
         verify_with(members, keys, options, |reader| workers.run_batches(reader))
     },
-    broken: Some(|broken| match broken {
+    broken_report: Some(|broken| match broken {
         BrokenContainer::Archive(error) => unreadable_archive(error),
         #[cfg(feature = "disk")]
         BrokenContainer::Folder(fault) => unreadable_folder(fault),

@@ -43,7 +43,7 @@ pub(crate) static ARTIFACT: Checker = Checker {
         let artifact = members.document(ARTIFACT_FILE).unwrap_or_default();
         verify_with(artifact, keys, options, |reader| workers.run_batches(reader))
     },
-    broken: None,
+    broken_report: None,
 };
 
 /// Check 1: the document has the published shape.

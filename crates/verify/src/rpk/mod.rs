@@ -18,7 +18,7 @@ pub(crate) static CHECKER: Checker = Checker {
     id: FormatId::Rpk,
     document: |bytes, keys, options, _| verify(bytes, keys, options),
     members: refuse_members,
-    broken: None,
+    broken_report: None,
 };
 
 /// Check 1: the text is strict JSON, and an object.

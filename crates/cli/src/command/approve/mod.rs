@@ -106,7 +106,7 @@ impl ApproveArgs {
     /// cannot be approved.
     pub(super) fn run(&self) -> Result<u8, CommandError> {
         let now = now();
-        let queue = pending_questions(&runs::folder(), now).map_err(impossible)?;
+        let queue = pending_questions(&runs::run_store(), now).map_err(impossible)?;
         for broken in &queue.broken {
             output::print_notice(&format!("{broken}; it is not shown, and cannot be approved"));
         }

@@ -538,7 +538,7 @@ fn sandbox_record(enforcement: &SandboxReport) -> ReplaySandbox {
 
 /// Saves the record of a replay as `.reenact/replays/<id>.json`, and returns its path.
 fn save_record(record: &ReplayRecord) -> Result<PathBuf, String> {
-    let folder = runs::folder();
+    let folder = runs::run_store();
     let id = RunId::generate().map_err(|error| error.to_string())?;
     let path = folder.create_replay_path(id).map_err(|error| error.to_string())?;
     durable::create(&path, (record.to_json() + "\n").as_bytes(), Readers::Owner)

@@ -17,7 +17,7 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
     key_variables: &["ANTHROPIC_API_KEY"],
     origin: "https://api.anthropic.com",
     base_path: "",
-    key_headers: &["anthropic-beta", "anthropic-version"],
+    match_key_headers: &["anthropic-beta", "anthropic-version"],
     non_model_segments: &[],
     toolless_path_ends: &["/messages/count_tokens"],
     stored_answer_segments: &["batches", "messages"],

@@ -17,7 +17,7 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
     key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
     origin: "https://generativelanguage.googleapis.com",
     base_path: "",
-    key_headers: &[],
+    match_key_headers: &[],
     non_model_segments: &["cachedContents", "corpora", "fileSearchStores", "files"],
     toolless_path_ends: &[":countTokens", ":embedContent", ":batchEmbedContents"],
     stored_answer_segments: &["batches", "interactions", "operations"],

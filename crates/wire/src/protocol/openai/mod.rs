@@ -21,7 +21,7 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
     key_variables: &["OPENAI_API_KEY"],
     origin: "https://api.openai.com",
     base_path: "/v1",
-    key_headers: &["openai-beta"],
+    match_key_headers: &["openai-beta"],
     non_model_segments: &[],
     toolless_path_ends: &[
         "/embeddings",
