@@ -9,7 +9,7 @@ use reenact_json::{Limits, Value};
 
 use crate::call_ids::CallIds;
 use crate::message::{ToolCall, Usage};
-use crate::protocol::Endpoint;
+use crate::protocol::{Endpoint, is_end_mark};
 use crate::sse::SseEvent;
 
 /// Error for an answer that cannot be parsed, so that its tool calls are unknown.
@@ -107,8 +107,7 @@ impl ToolCallScanner {
         }
         // Clients dispatch no event without data (HTML, section 9.2.6).
         let Some(data) = event.data.as_deref().filter(|data| !data.is_empty()) else { return Ok(Vec::new()) };
-        // OpenAI ends chat streams with this text; servers that imitate OpenAI end all their streams with it.
-        if data.trim() == "[DONE]" {
+        if is_end_mark(data.as_bytes()) {
             let mut calls = self.calls.close(|_| true);
             self.fill_call_ids(&mut calls);
             return Ok(calls);

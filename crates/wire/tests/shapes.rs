@@ -112,6 +112,16 @@ fn a_chat_completion() {
     assert!(body.ends_with("\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"), "{body}");
 }
 
+/// The end mark is the same for the record and for the gate, with blanks around it or not.
+#[test]
+fn an_end_mark_with_blanks_ends_a_chat() {
+    for (mark, is_complete) in [("[DONE]", true), ("  [DONE] \t", true), ("[DONE", false)] {
+        let stream = format!("data: {{\"choices\":[]}}\n\ndata: {mark}\n\n");
+        let answer = exchange::parse_answer(Endpoint::CHAT_COMPLETIONS, true, stream.as_bytes()).unwrap();
+        assert_eq!(answer.is_complete, is_complete, "{mark:?}");
+    }
+}
+
 #[test]
 fn what_a_client_needs() {
     let calls = vec![ToolCall { id: "c".into(), name: "t".into(), input: "{}".into() }];

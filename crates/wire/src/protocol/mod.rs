@@ -138,6 +138,12 @@ pub(crate) trait Protocol: Send + Sync {
     }
 }
 
+/// Returns true if the data of an event is the mark with which OpenAI ends chat streams; servers that imitate OpenAI end all their
+/// streams with it. Blanks around the mark are ignored, as clients ignore them.
+pub(crate) fn is_end_mark(data: &[u8]) -> bool {
+    data.trim_ascii() == b"[DONE]"
+}
+
 /// Assembler of one answer from the events of its stream.
 pub(crate) trait StreamAssembler {
     /// Takes the data of an event before it is parsed, since an end mark such as `[DONE]` is not JSON. Returns true for the end mark.

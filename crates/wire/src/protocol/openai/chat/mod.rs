@@ -11,7 +11,7 @@ use reenact_json::Value;
 use crate::exchange::{ParsedRequest, string_text};
 use crate::message::{ModelAnswer, ToolCall, Usage};
 use crate::protocol::reading::{is_list, is_object};
-use crate::protocol::{Delivery, Protocol, StreamAssembler, ends_with_segments};
+use crate::protocol::{Delivery, Protocol, StreamAssembler, ends_with_segments, is_end_mark};
 use crate::sse::RawSseEvent;
 use crate::tool_calls::{OpenCalls, ScannedAnswer, UnreadableAnswer, part_index};
 use crate::vendor::Vendor;
@@ -45,7 +45,7 @@ impl Protocol for ChatCompletionsProtocol {
     }
 
     fn ends_stream(&self, event: RawSseEvent<'_>) -> bool {
-        event.data().map(<[u8]>::trim_ascii).eq([b"[DONE]"])
+        event.data().map(is_end_mark).eq([true])
     }
 
     fn scan_answer(&self, document: Value<'_>) -> Result<ScannedAnswer, UnreadableAnswer> {

@@ -5,8 +5,8 @@ use reenact_json::{Value, ValueKind};
 use super::super::parse_usage as openai_usage;
 use crate::exchange::{ParsedRequest, string_text};
 use crate::message::{ModelAnswer, ToolCall, ToolResult, Usage};
-use crate::protocol::StreamAssembler;
 use crate::protocol::reading::{PartialCalls, vendor_error, vendor_error_from};
+use crate::protocol::{StreamAssembler, is_end_mark};
 use crate::tool_calls::ScannedAnswer;
 
 /// Parses a request: the model, and from its messages the earlier calls and their results.
@@ -133,7 +133,7 @@ impl ChatStream {
 
 impl StreamAssembler for ChatStream {
     fn is_end(&mut self, data: &str) -> bool {
-        let is_end = data == "[DONE]";
+        let is_end = is_end_mark(data.as_bytes());
         self.answer.is_complete |= is_end;
         is_end
     }
