@@ -35,7 +35,7 @@ fn record(folder: &Path) -> Result<(PathBuf, SecretKey), Box<dyn Error>> {
     let (store, key) = (RunStore::new(folder), SecretKey::generate()?);
     let start = RunStart { envelope: Some(ENVELOPE), ..RunStart::new(RunId::generate()?) };
     let recorder = Recorder::builder(&store, &key).begin(&start)?;
-    let actor = recorder.actor();
+    let actor = recorder.actor()?;
 
     // Headers and bodies are masked before anything is written: the key below is in no file.
     let request = RawRequest {

@@ -33,7 +33,7 @@ use crate::tool::{RawToolCall, RawToolResult};
 /// let key = SecretKey::generate()?;
 /// let start = RunStart { envelope: Some(envelope), ..RunStart::new(RunId::generate()?) };
 /// let recorder = Recorder::builder(&store, &key).begin(&start)?;
-/// let actor = recorder.actor();
+/// let actor = recorder.actor()?;
 ///
 /// let request = RawRequest { provider: "openai", method: "POST", path: "/v1/responses", headers: &[], body: b"{}" };
 /// let call = actor.model_call(&ModelCall::new(request, "gpt-5"))?;

@@ -19,6 +19,9 @@ pub enum RecordError {
     /// The folder of runs cannot be used.
     #[error(transparent)]
     RunStore(#[from] RunStoreError),
+    /// The run was resumed: it records what has happened already, and nothing new may happen in it.
+    #[error("a resumed run only records what has happened: begin a new run to act")]
+    Resumed,
     /// The run has ended: nothing can be added to it.
     #[error("the run has ended")]
     Ended,

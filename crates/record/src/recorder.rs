@@ -153,10 +153,17 @@ impl Recorder<Recording> {
 
     /// Returns a handle to act with, under the envelope if it is enforced. All actors of a run share one policy engine;
     /// decisions of the engines that [`Recorder::policy_engine`] returns do not count in it.
-    pub fn actor(&self) -> Actor {
+    ///
+    /// # Errors
+    /// [`RecordError::Resumed`] in a resumed run: it records what has happened already, and its policy engine, with the history of
+    /// the run, went with the recorder that was killed.
+    pub fn actor(&self) -> Result<Actor, RecordError> {
+        if self.inner.permissions.is_none() {
+            return Err(RecordError::Resumed);
+        }
         let new_engine = || self.policy_engine().map(|engine| Arc::new(Mutex::new(engine)));
         let policy = self.inner.policy.get_or_init(new_engine);
-        Actor::new(self.event_writer(), policy.clone())
+        Ok(Actor::new(self.event_writer(), policy.clone()))
     }
 
     /// Returns a handle that writes events into this run. Handles are cheap, and may be used on any thread.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use reenact_record::actor::{ActionError, Actor, ModelCall, OpenModelCall, OpenToolCall};
 use reenact_record::policy_engine::Money;
 use reenact_record::{
-    CallCost, EventSource, RawRequest, RawToolCall, Recorder, Recording, RunStart, ToolChannel,
+    CallCost, EventSource, RawRequest, RawToolCall, RecordError, Recorder, Recording, RunStart, ToolChannel,
 };
 use reenact_testkit::fixture::TestDir;
 use reenact_verify::audit::AuditVerdict;
@@ -59,12 +59,12 @@ fn they_go_where_tasks_go() {
 fn no_more_than_is_allowed_happens_on_sixteen_threads() {
     let dir = TestDir::new();
     let recorder = begin(&dir, r#"{"max_steps":5}"#);
-    let actor = recorder.actor();
+    let actor = recorder.actor().unwrap();
     let (acted, denied) = (AtomicUsize::new(0), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         for _ in 0..16 {
             // A second actor of the same run counts with the others.
-            let (actor, acted, denied) = (recorder.actor(), &acted, &denied);
+            let (actor, acted, denied) = (recorder.actor().unwrap(), &acted, &denied);
             scope.spawn(move || match actor.model_call(&ModelCall::new(REQUEST, "gpt-5")) {
                 Ok(call) => {
                     acted.fetch_add(1, Ordering::Relaxed);
@@ -88,7 +88,7 @@ fn no_more_than_is_allowed_happens_on_sixteen_threads() {
 fn what_is_dropped_returns_all_the_same() {
     let dir = TestDir::new();
     let recorder = begin(&dir, "{}");
-    let actor = recorder.actor();
+    let actor = recorder.actor().unwrap();
     drop(actor.model_call(&ModelCall::new(REQUEST, "gpt-5")).unwrap());
     drop(actor.tool_call(&TOOL).unwrap());
     let journal = runs(&dir).journal_path(recorder.run_id());
@@ -112,7 +112,7 @@ fn what_is_dropped_returns_all_the_same() {
 fn what_it_cost_counts() {
     let dir = TestDir::new();
     let recorder = begin(&dir, r#"{"max_spend_usd":0.01}"#);
-    let actor = recorder.actor();
+    let actor = recorder.actor().unwrap();
     let micro = |count: u128| Money::from_picodollars(count * 1_000_000);
     let call = |expected: u128| ModelCall {
         expected_cost: Some(micro(expected)),
@@ -147,9 +147,20 @@ fn what_it_cost_counts() {
 fn without_an_envelope_nothing_is_denied() {
     let dir = TestDir::new();
     let recorder = Recorder::builder(&runs(&dir), &key()).begin(&RunStart::new(run_id())).unwrap();
-    let call = recorder.actor().model_call(&ModelCall::new(REQUEST, "anything")).unwrap();
+    let call = recorder.actor().unwrap().model_call(&ModelCall::new(REQUEST, "anything")).unwrap();
     call.finish(answer(b"{}"), None).unwrap();
-    drop(recorder.actor().tool_call(&TOOL).unwrap());
+    drop(recorder.actor().unwrap().tool_call(&TOOL).unwrap());
     let sealed = recorder.end(&DONE).unwrap().seal(&key()).unwrap();
     assert_eq!((sealed.counts.model_calls, sealed.counts.tool_calls), (1, 1));
+}
+
+/// A resumed run has lost the history that its limits count, so nothing may act in it.
+#[test]
+fn nothing_acts_in_a_resumed_run() {
+    let dir = TestDir::new();
+    let begun = begin(&dir, r#"{"max_steps":1}"#);
+    let id = begun.run_id();
+    drop(begun);
+    let resumed = Recorder::builder(&runs(&dir), &key()).resume(id, || None).unwrap();
+    assert_eq!(resumed.actor().err(), Some(RecordError::Resumed));
 }
