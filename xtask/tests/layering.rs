@@ -379,3 +379,42 @@ fn every_crate_folder_is_a_member_under_its_own_name() {
         );
     }
 }
+
+/// The table of crates in ARCHITECTURE.md draws the allowed edges: none is left out, and none is made up.
+#[test]
+fn the_architecture_draws_the_allowed_edges() {
+    let text = read(&root().join("ARCHITECTURE.md"));
+    let (_, table) = text.split_once("| crate | one job | may use |").expect("the table of crates");
+    let mut drawn: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for line in table.lines().skip(2).take_while(|line| line.starts_with('|')) {
+        let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+        let uses = cells[2].split(", ").filter(|used| *used != "–").collect();
+        drawn.insert(cells[0].trim_matches('`'), uses);
+    }
+    for (folder, uses) in ALLOWED_EDGES {
+        let drawn = drawn.remove(folder).unwrap_or_else(|| panic!("ARCHITECTURE.md does not draw {folder}"));
+        let allowed = if *folder == "cli" { BTreeSet::from(["all"]) } else { uses.iter().copied().collect() };
+        assert_eq!(drawn, allowed, "the row of {folder} in ARCHITECTURE.md");
+    }
+    assert!(drawn.is_empty(), "ARCHITECTURE.md draws crates that do not exist: {drawn:?}");
+}
+
+/// Every crate that is published tells a registry what it is, and has a README that its page shows.
+#[test]
+fn every_published_crate_describes_itself() {
+    let metadata: Value =
+        serde_json::from_str(&cargo(&["metadata", "--format-version", "1", "--no-deps"])).unwrap();
+    let packages = metadata["packages"].as_array().unwrap().iter();
+    let is_published = |package: &&Value| package["publish"].as_array().is_none_or(|list| !list.is_empty());
+    for package in packages.filter(is_published) {
+        let (name, manifest) = (&package["name"], package["manifest_path"].as_str().unwrap());
+        assert!(package["description"].as_str().is_some_and(|text| text.len() > 20), "{name}: description");
+        let count = |member: &str| package[member].as_array().map_or(0, Vec::len);
+        assert!((1..=5).contains(&count("keywords")), "{name}: one to five keywords");
+        assert!((1..=5).contains(&count("categories")), "{name}: one to five categories");
+        assert!(package["metadata"]["docs"]["rs"].is_object(), "{name}: [package.metadata.docs.rs]");
+        let readme = package["readme"].as_str().unwrap_or_else(|| panic!("{name}: readme"));
+        let readme = read(&Path::new(manifest).with_file_name(readme));
+        assert!(readme.starts_with(&format!("# {}\n", name.as_str().unwrap())), "{name}: the README's title");
+    }
+}

@@ -51,7 +51,7 @@ impl SourceFile {
         let mut test_item: Option<usize> = None;
         for (index, line) in text.lines().enumerate() {
             let indent = line.len() - line.trim_start().len();
-            if test_item.is_none() && line.trim_start().starts_with("#[cfg(test)]") {
+            if test_item.is_none() && is_test_attribute(line.trim_start()) {
                 test_item = Some(indent);
             }
             lines.push((index + 1, line.to_owned(), is_test_file || test_item.is_some()));
@@ -91,6 +91,11 @@ impl SourceFile {
     }
 }
 
+/// Returns true for the attribute of an item that only tests have, also on some systems alone.
+fn is_test_attribute(line: &str) -> bool {
+    line.starts_with("#[cfg(test)]") || line.starts_with("#[cfg(all(test,")
+}
+
 /// Returns the text of a doc comment line, `None` for any other line.
 fn doc_text(line: &str) -> Option<&str> {
     let line = line.trim_start();
@@ -121,7 +126,7 @@ mod tests {
 
     #[test]
     fn tests_are_no_code_and_what_follows_them_is() {
-        let text = "//! Opening.\nuse a;\n\n#[cfg(test)]\nmod tests {\n    fn f() {\n    }\n}\n/// Returns.\nfn g() {}\n#[cfg(test)]\nmod more;\nfn h() {}\n";
+        let text = "//! Opening.\nuse a;\n\n#[cfg(test)]\nmod tests {\n    fn f() {\n    }\n}\n/// Returns.\nfn g() {}\n#[cfg(all(test, unix))]\nmod more;\nfn h() {}\n";
         let source = SourceFile::new("x/src/a.rs".into(), "x".into(), text);
         let code: Vec<usize> = source.code_lines().map(|(number, _)| number).collect();
         assert_eq!(code, [2, 10, 13]);
