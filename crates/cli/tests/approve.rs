@@ -136,9 +136,9 @@ fn approved() {
            waits   for [..]\n  \
            until   {until}\n"
     );
-    let listed = project.run("approve --list").expect_success();
+    let listed = project.run("policy approve --list").expect_success();
     assert!(text::matches(&page, &listed), "{}", text::difference(&page, &listed));
-    let said = project.run("approve --yes --passphrase-file passphrase").expect_success();
+    let said = project.run("policy approve --yes --passphrase-file passphrase").expect_success();
     let hash = waiting.file().input_hash;
     let expected = format!(
         "{page}  \
@@ -151,9 +151,12 @@ fn approved() {
         panic!("not granted")
     };
     assert_eq!(validity_seconds(&token), 600);
-    assert_eq!(project.run("approve --list").expect_success(), "Nothing waits for an approval here.\n");
-    assert_eq!(project.run("approve").expect_success(), "Nothing waits for an approval here.\n");
-    project.run("approve --yes").expect_failure(2, "nothing waits for an approval here");
+    assert_eq!(
+        project.run("policy approve --list").expect_success(),
+        "Nothing waits for an approval here.\n"
+    );
+    assert_eq!(project.run("policy approve").expect_success(), "Nothing waits for an approval here.\n");
+    project.run("policy approve --yes").expect_failure(2, "nothing waits for an approval here");
 }
 
 #[test]
@@ -161,8 +164,9 @@ fn denied() {
     let project = Project::with_approvers(&[("alice", Human)]);
     let mut waiting = project.ask(None);
     let id = waiting.approval_id().to_string();
-    let said = project
-        .run(&format!("approve {id} --deny 'not this \u{1b}[1msupplier' --passphrase-file passphrase"));
+    let said = project.run(&format!(
+        "policy approve {id} --deny 'not this \u{1b}[1msupplier' --passphrase-file passphrase"
+    ));
     assert!(said.expect_success().ends_with("denied: tool.call pay_invoice (key alice)\n"));
     let reason = Some("not this \u{1b}[1msupplier".to_owned());
     assert_eq!(waiting.poll(now()), AnswerPoll::Denied { signer_type: Human, reason });
@@ -173,7 +177,7 @@ fn for_programs() {
     let project = Project::with_approvers(&[("bot", Automated)]);
     let mut waiting = project.ask(Some(&[Human, Automated]));
     let request = waiting.file().clone();
-    let line = project.run("approve --json").expect_success();
+    let line = project.run("policy approve --json").expect_success();
     let path = project.run_folder().join(format!("approvals/{}.request.json", request.approval_id));
     let path = path.strip_prefix(project.folder.path()).unwrap().to_str().unwrap().to_owned();
     assert_eq!(
@@ -187,8 +191,9 @@ fn for_programs() {
             request.approval_id, request.run_id, request.input_hash, request.asked_at, request.expires_at
         )
     );
-    let said =
-        project.run("approve --yes --json --valid-for 24h --passphrase-file passphrase").expect_success();
+    let said = project
+        .run("policy approve --yes --json --valid-for 24h --passphrase-file passphrase")
+        .expect_success();
     let AnswerPoll::Granted { token, signer_type: Automated } = waiting.poll(now()) else {
         panic!("not granted")
     };
@@ -203,7 +208,7 @@ fn for_programs() {
             request.approval_id, request.run_id, request.expires_at
         )
     );
-    assert_eq!(project.run("approve --list --json").expect_success(), "");
+    assert_eq!(project.run("policy approve --list --json").expect_success(), "");
 }
 
 #[test]
@@ -212,7 +217,9 @@ fn the_right_key() {
     project.run("keys generate plain").expect_success();
     let waiting = project.ask(Some(&[Human]));
     let refused = |more: &str, said: &str| {
-        project.run(&format!("approve --yes --passphrase-file passphrase {more}")).expect_failure(2, said)
+        project
+            .run(&format!("policy approve --yes --passphrase-file passphrase {more}"))
+            .expect_failure(2, said)
     };
     refused("", "several of your keys may answer; name one with --key: alice, carol");
     refused("--key bob", "bob approves as delegate, and the rule asks for human");
@@ -250,7 +257,7 @@ fn the_right_passphrase() {
     {
         use std::os::unix::fs::PermissionsExt;
         fs::set_permissions(project.folder.path().join("wrong"), fs::Permissions::from_mode(0o640)).unwrap();
-        project.run("approve --yes --passphrase-file wrong").expect_failure(
+        project.run("policy approve --yes --passphrase-file wrong").expect_failure(
             2,
             "wrong: others can read this passphrase; close it with: chmod 600 wrong\n\
              reenact: [..]alice.jwk: the passphrase is wrong, or somebody changed the file",
@@ -258,12 +265,12 @@ fn the_right_passphrase() {
         fs::set_permissions(project.folder.path().join("wrong"), fs::Permissions::from_mode(0o600)).unwrap();
     }
     project
-        .run("approve --yes --passphrase-file wrong")
+        .run("policy approve --yes --passphrase-file wrong")
         .expect_failure(2, "[..]alice.jwk: the passphrase is wrong, or somebody changed the file");
-    project.run("approve --yes --passphrase-file nowhere").expect_failure(2, "nowhere: [..]");
+    project.run("policy approve --yes --passphrase-file nowhere").expect_failure(2, "nowhere: [..]");
     fs::write(project.folder.path().join("wrong"), "short").unwrap();
     project
-        .run("approve --yes --passphrase-file wrong")
+        .run("policy approve --yes --passphrase-file wrong")
         .expect_failure(2, "wrong: a passphrase has 8 to 1024 bytes");
     assert_eq!(waiting.poll(now()), AnswerPoll::Pending);
 }
@@ -274,10 +281,13 @@ fn nobody_answers_through_a_pipe() {
     let mut waiting = project.ask(None);
     for (line, said) in [
         (
-            "approve --passphrase-file passphrase",
+            "policy approve --passphrase-file passphrase",
             "there is no terminal to ask on; give --yes or --deny REASON",
         ),
-        ("approve --yes", "there is no terminal to ask for the passphrase on; give --passphrase-file FILE"),
+        (
+            "policy approve --yes",
+            "there is no terminal to ask for the passphrase on; give --passphrase-file FILE",
+        ),
     ] {
         fs::write(project.folder.path().join("y"), format!("y\n{PASSPHRASE}\n")).unwrap();
         let input = fs::File::open(project.folder.path().join("y")).unwrap();
@@ -292,21 +302,22 @@ fn nobody_answers_through_a_pipe() {
 fn several_wait() {
     let project = Project::with_approvers(&[("alice", Human)]);
     let (mut one, mut two) = (project.ask(None), project.ask_for(question("pay_all", "not \u{202e}json")));
-    let listed = project.run("approve --yes --passphrase-file passphrase");
+    let listed = project.run("policy approve --yes --passphrase-file passphrase");
     let listed = listed.expect_failure(2, "2 of them wait; give one of the ids, or its beginning");
     assert!(
         listed.contains(&one.approval_id().to_string()) && listed.contains("tool.call pay_all"),
         "{listed}"
     );
     let id = two.approval_id().to_string();
-    let said =
-        project.run(&format!("approve {} --yes --passphrase-file passphrase", &id[..23])).expect_success();
+    let said = project
+        .run(&format!("policy approve {} --yes --passphrase-file passphrase", &id[..23]))
+        .expect_success();
     assert!(said.contains("\n  not \\u{202e}json\n"), "{said}");
     assert_eq!(one.poll(now()), AnswerPoll::Pending);
     assert!(matches!(two.poll(now()), AnswerPoll::Granted { .. }));
-    project.run("approve ffff --yes").expect_failure(
+    project.run("policy approve ffff --yes").expect_failure(
         2,
-        "nothing that waits has an id that begins with \"ffff\"; see: reenact approve --list",
+        "nothing that waits has an id that begins with \"ffff\"; see: reenact policy approve --list",
     );
 }
 
@@ -315,7 +326,7 @@ fn a_long_input_is_cut() {
     let project = Project::with_approvers(&[("alice", Human)]);
     let long = "x".repeat(100_000);
     let mut waiting = project.ask_for(question("pay", &long));
-    let said = project.run("approve --yes --passphrase-file passphrase").expect_success();
+    let said = project.run("policy approve --yes --passphrase-file passphrase").expect_success();
     let cut = said.lines().find(|line| line.contains('…')).unwrap();
     let id = waiting.approval_id();
     let expected =
@@ -337,11 +348,11 @@ fn what_is_broken_is_named_and_never_approved() {
     fs::write(&path, text.replace("12.5", "1.25")).unwrap();
     let broken = "[..].request.json: what it shows is not what its input_hash is the hash of; it is not shown, and cannot be approved";
     assert_eq!(
-        project.run("approve --list").expect_failure(2, broken),
+        project.run("policy approve --list").expect_failure(2, broken),
         "Nothing waits for an approval here.\n"
     );
     let nothing = format!("{broken}\nreenact: nothing waits for an approval here");
-    project.run("approve --yes --passphrase-file passphrase").expect_failure(2, &nothing);
+    project.run("policy approve --yes --passphrase-file passphrase").expect_failure(2, &nothing);
     assert_eq!(waiting.poll(now()), AnswerPoll::Pending);
 }
 
@@ -427,7 +438,7 @@ mod at_a_terminal {
         let mut waiting = project.ask(None);
         let (code, seen) = run_at_terminal(
             &project,
-            "approve",
+            "policy approve",
             &[("Approve? [y/N] ", "y\n"), ("Passphrase of alice: ", "correct horse\n")],
         );
         assert_eq!(code, Some(0), "{seen}");
@@ -441,17 +452,17 @@ mod at_a_terminal {
         let mut waiting = project.ask(None);
         let id = waiting.approval_id();
         for no in ["n\n", "\n", "yess\n", "maybe, y\n", "\x04"] {
-            let (code, seen) = run_at_terminal(&project, "approve", &[("Approve? [y/N] ", no)]);
+            let (code, seen) = run_at_terminal(&project, "policy approve", &[("Approve? [y/N] ", no)]);
             assert_eq!(code, Some(1), "{seen}");
             let said = format!(
-                "reenact: not approved; it goes on waiting. To deny it: reenact approve {id} --deny REASON\n"
+                "reenact: not approved; it goes on waiting. To deny it: reenact policy approve {id} --deny REASON\n"
             );
             assert!(seen.ends_with(&said), "{seen}");
         }
         // Yes to the question, but no passphrase.
         for nothing in ["\x03", "\x04"] {
             let answers = [("Approve? [y/N] ", "YES\n"), ("Passphrase of alice: ", nothing)];
-            let (code, seen) = run_at_terminal(&project, "approve", &answers);
+            let (code, seen) = run_at_terminal(&project, "policy approve", &answers);
             assert_eq!(code, Some(2), "{seen}");
             assert!(seen.ends_with("reenact: no passphrase was given\n"), "{seen}");
         }

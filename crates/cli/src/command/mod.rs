@@ -2,10 +2,10 @@
 //!
 //! | purpose | commands |
 //! |---|---|
-//! | record a run | `record`, `approve`, `recover`, `demo` |
+//! | record a run | `record`, `recover`, `demo` |
 //! | look at a run | `verify`, `show`, `replay` |
 //! | give a run to others | `bundle`, `convert`, `redact`, `migrate` |
-//! | permissions and costs | `envelope`, `prices` |
+//! | permissions and costs | `policy`, `prices` |
 //! | keys, and this machine | `keys`, `doctor` |
 //! | formats by hand | `canon`, `hash` |
 //!
@@ -13,16 +13,15 @@
 //! on these structs and their fields are the help text that users see, and `tests/cases` quotes it. To add a
 //! command, add a file, a variant and a line in [`run`].
 
-mod approve;
 mod bundle;
 mod canon;
 mod convert;
 mod demo;
 mod doctor;
-mod envelope;
 mod hash;
 mod keys;
 mod migrate;
+mod policy;
 mod prices;
 mod record;
 mod recover;
@@ -56,7 +55,6 @@ enum ReenactCommand {
     Record(record::RecordArgs),
     Show(show::ShowArgs),
     Replay(replay::ReplayArgs),
-    Approve(approve::ApproveArgs),
     Recover(recover::RecoverArgs),
     Verify(verify::VerifyArgs),
     Bundle(bundle::BundleArgs),
@@ -65,7 +63,7 @@ enum ReenactCommand {
     Migrate(migrate::MigrateArgs),
     Canon(canon::CanonArgs),
     Hash(hash::HashArgs),
-    Envelope(envelope::EnvelopeArgs),
+    Policy(policy::PolicyArgs),
     Prices(prices::PricesArgs),
     Keys(keys::KeysArgs),
     Doctor(doctor::DoctorArgs),
@@ -83,14 +81,13 @@ pub(crate) fn run(arguments: ReenactArgs) -> Result<u8, CommandError> {
         ReenactCommand::Record(record) => record.run(),
         ReenactCommand::Show(show) => show.run(),
         ReenactCommand::Replay(replay) => replay.run(),
-        ReenactCommand::Approve(approve) => approve.run(),
         ReenactCommand::Recover(recover) => recover.run(),
         ReenactCommand::Doctor(doctor) => doctor.run(),
         ReenactCommand::Verify(verify) => verify.run(),
         ReenactCommand::Canon(canon) => canon.run(),
         ReenactCommand::Hash(hash) => hash.run(),
         ReenactCommand::Keys(keys) => keys.run(),
-        ReenactCommand::Envelope(envelope) => envelope.run(),
+        ReenactCommand::Policy(policy) => policy.run(),
         ReenactCommand::Prices(prices) => prices.run(),
         ReenactCommand::Bundle(bundle) => bundle.run(),
         ReenactCommand::Convert(convert) => convert.run(),

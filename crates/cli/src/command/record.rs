@@ -66,7 +66,7 @@ pub(crate) struct RecordArgs {
     key: Option<KeyName>,
 
     /// Enforce this envelope instead of the one in reenact.toml: what the run may call, how often, until when and for how much;
-    /// TOML, or JSON that was signed with `reenact envelope sign`
+    /// TOML, or JSON that was signed with `reenact policy sign`
     #[arg(long, value_name = "FILE")]
     envelope: Option<PathBuf>,
 
@@ -74,8 +74,8 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "FILE")]
     prices: Option<PathBuf>,
 
-    /// How long an action waits that needs an approval (`reenact approve` gives it): 90s, 10m, 2h
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = super::approve::duration)]
+    /// How long an action waits that needs an approval (`reenact policy approve` gives it): 90s, 10m, 2h
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = super::policy::approve::duration)]
     approval_timeout: Duration,
 
     /// What the record survives: the sudden end of the recorder, or also that of the machine, at the price of a flush to the disk

@@ -128,7 +128,7 @@ fn author_notes(envelope: &Envelope, value: Value<'_>) -> Vec<String> {
         }
     }
     if value.member("metadata").and_then(|metadata| metadata.member("authorization")).is_none() {
-        notes.push("nobody has authorised it yet: `reenact envelope sign` does".to_owned());
+        notes.push("nobody has authorised it yet: `reenact policy sign` does".to_owned());
     }
     notes
 }

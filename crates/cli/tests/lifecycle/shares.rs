@@ -115,20 +115,20 @@ fn an_envelope_is_authorised_once() {
         "[envelope.permissions]\nallowed_models = [\"gpt-5\"]\nallowed_tools = []\n[envelope.metadata]\na = 1\n",
     );
     project.run(&["keys", "generate", "platform"]).expect(0, "...\n", "...");
-    project.run(&["envelope", "sign", "--key", "platform", "--out", "envelope.json"]).expect(
+    project.run(&["policy", "sign", "--key", "platform", "--out", "envelope.json"]).expect(
         0,
         "envelope.json: authorised by platform (key [..])\nwhoever is to believe it needs that key: reenact keys export platform\n",
         "",
     );
     let signed = fs::read_to_string(project.folder.path().join("envelope.json")).unwrap();
-    assert_eq!(project.run(&["envelope", "sign", "--key", "platform"]).stdout, signed, "the same every time");
+    assert_eq!(project.run(&["policy", "sign", "--key", "platform"]).stdout, signed, "the same every time");
     assert!(signed.contains(r#""metadata":{"a":1,"authorization":{"key_id":""#), "{signed}");
-    project.run(&["envelope", "show", "envelope.json"]).expect(
+    project.run(&["policy", "show", "envelope.json"]).expect(
         0,
         "envelope.json: an envelope that no run has sealed\n  models    gpt-5\n  tools     none\n  authority key [..]\n",
         "",
     );
-    project.run(&["envelope", "sign", "envelope.json", "--key", "platform"]).expect(
+    project.run(&["policy", "sign", "envelope.json", "--key", "platform"]).expect(
         1,
         "",
         "reenact: it is authorised already, by the key [..]; take metadata.authorization out to authorise it anew\n",

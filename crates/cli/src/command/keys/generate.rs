@@ -19,7 +19,7 @@ use crate::passphrase;
 ///
 /// The private key is kept in your own folder, readable by you alone. A key that has the name already is left alone. With
 /// --approver it is protected by a passphrase, which is asked for twice on the terminal, and signs approvals and nothing else:
-/// `reenact approve` uses it.
+/// `reenact policy approve` uses it.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  reenact keys generate\n  reenact keys generate ci\n  reenact keys generate alice --approver\n  reenact keys generate bot --approver --signer-type automated --passphrase-file bot.passphrase"
@@ -107,7 +107,7 @@ impl KeysGenerateArgs {
              approves  as {}\n\
              file      {}\n\
              \n\
-             Runs that you record from now on know this approver. To answer what waits for one: reenact approve\n\
+             Runs that you record from now on know this approver. To answer what waits for one: reenact policy approve\n\
              Nobody can open the key without its passphrase, and nobody can bring a lost one back.\n",
             key.public_key().id(),
             signer_type.name(),

@@ -9,7 +9,7 @@
 //!   …
 //! ```
 //!
-//! All text of the record is untrusted, and escaped before it is printed. `approve` prints its questions with
+//! All text of the record is untrusted, and escaped before it is printed. `policy approve` prints its questions with
 //! the same functions. Start reading at [`step`].
 
 use std::fmt::Write as _;
