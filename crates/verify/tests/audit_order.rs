@@ -116,6 +116,56 @@ fn calls_return_once() {
     assert_only(&two, &order(6, "this call never returned"));
 }
 
+/// A recorder that did not come to the end, and a journal that someone changed, may have missed anything. Both are said
+/// before the run ends.
+#[test]
+fn a_recovered_run_keeps_no_rule_for_sure() {
+    let uncaptured = "something was not captured here, and may have broken any rule";
+    let recovered = |run: Run| run.event("rer.run.recovered", json!({"from": "log"}));
+    let changed = |run: Run| run.event("rer.journal.changed", json!({"at": 4, "kept": 4}));
+    for mark in [&recovered as &dyn Fn(Run) -> Run, &changed] {
+        let doubts = [
+            ("allowed_models", Inconclusive, Some(4), uncaptured),
+            ("allowed_tools", Inconclusive, Some(4), uncaptured),
+        ];
+        assert_only(&mark(Run::new(json!({})).tool("1", "t")), &doubts);
+        let limited = json!({"max_steps": 9, "rate_limit_rpm": 9});
+        let doubts = [
+            ("allowed_models", Inconclusive, Some(1), uncaptured),
+            ("allowed_tools", Inconclusive, Some(1), uncaptured),
+            ("max_steps", Inconclusive, Some(1), uncaptured),
+            ("rate_limit_rpm", Inconclusive, Some(1), uncaptured),
+        ];
+        assert_only(&mark(Run::limited(limited)), &doubts);
+        // Its payload may be withheld: the type alone says it.
+        assert_only(
+            &mark(Run::new(json!({}))).withheld(),
+            &[
+                ("allowed_models", Inconclusive, Some(1), uncaptured),
+                ("allowed_tools", Inconclusive, Some(1), uncaptured),
+            ],
+        );
+        // A call that was open when the recorder ended is a doubt, and no fault.
+        let open = mark(Run::new(json!({})).allow("1", json!({})).tool_called("1", "t"));
+        let reason = "this call never returned, but something was not captured";
+        assert_only(
+            &open,
+            &[
+                ("allowed_models", Inconclusive, Some(3), uncaptured),
+                ("allowed_tools", Inconclusive, Some(3), uncaptured),
+                ("event_order", Inconclusive, Some(2), reason),
+            ],
+        );
+        // Behind the end nothing may come.
+        let ended = Run::new(json!({})).event("rer.run.ended", json!({"status": "completed"}));
+        let mut late = mark(ended);
+        late.end = None;
+        let order = late.rules().into_iter().find(|rule| rule.rule == "event_order").unwrap();
+        assert_eq!((order.verdict, order.event), (Fail, Some(1)));
+        assert_eq!(order.reason, "the run goes on after its end");
+    }
+}
+
 #[test]
 fn withheld_payloads_break_no_order() {
     let run = || Run::new(json!({}));

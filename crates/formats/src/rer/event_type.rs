@@ -7,9 +7,10 @@ use reenact_json::Value;
 
 use super::payload::{
     ApprovalDeniedView, ApprovalGrantedView, ApprovalRequestedView, ArtifactWrittenView, CaptureGapView,
-    ErrorRaisedView, ExchangeCalledView, ExchangeReturnedView, OutputFinalView, PlanStartedView,
-    PolicyEvaluatedView, PromptRenderedView, RunEndedView, RunStartedView, SpendCountedView, StepBlockedView,
-    StepCompletedView, ToolCalledView, ToolReturnedView, VerificationRanView,
+    ErrorRaisedView, ExchangeCalledView, ExchangeReturnedView, JournalChangedView, OutputFinalView,
+    PlanStartedView, PolicyEvaluatedView, PromptRenderedView, RunEndedView, RunRecoveredView, RunStartedView,
+    SpendCountedView, StepBlockedView, StepCompletedView, ToolCalledView, ToolReturnedView,
+    VerificationRanView,
 };
 
 /// Part that an event plays in a run.
@@ -151,6 +152,10 @@ event_types! {
     ArtifactWritten: "rer.artifact.written", Role::Report, Withholdable, "files that were written", ArtifactWrittenView;
     /// Something was not captured.
     CaptureGap: "rer.capture.gap", Role::Capture, Kept, "gaps in the capture", CaptureGapView;
+    /// The recorder did not come to the end: what follows, and the seal, are a recovery's.
+    RunRecovered: "rer.run.recovered", Role::Capture, Kept, "recoveries", RunRecoveredView;
+    /// Someone changed the journal: only a part of it is sealed.
+    JournalChanged: "rer.journal.changed", Role::Capture, Kept, "changes of the journal", JournalChangedView;
 }
 
 impl EventType {
@@ -180,6 +185,17 @@ impl EventType {
     /// Returns true if an agent may report such an event itself. All other events are only the recorder's to write.
     pub fn may_be_reported(self) -> bool {
         self.role() == Role::Report
+    }
+
+    /// Returns true if such an event says that the recorder does not vouch for the whole run: it did not come to the
+    /// end, or someone changed its journal.
+    pub fn marks_recovery(self) -> bool {
+        matches!(self, Self::RunRecovered | Self::JournalChanged)
+    }
+
+    /// Returns true if such an event says that something may have happened that the record does not hold.
+    pub fn marks_missing_events(self) -> bool {
+        self == Self::CaptureGap || self.marks_recovery()
     }
 
     /// Returns true if a recorder may seal such an event without its payload.
@@ -260,9 +276,11 @@ mod tests {
             "rer.approval.granted",
             "rer.approval.requested",
             "rer.capture.gap",
+            "rer.journal.changed",
             "rer.policy.evaluated",
             "rer.policy.step_blocked",
             "rer.run.ended",
+            "rer.run.recovered",
             "rer.run.started",
             "rer.spend.counted",
         ];

@@ -14,7 +14,9 @@ use crate::{
     UnreadablePayload,
 };
 use reenact_formats::FormatId;
-use reenact_formats::rer::payload::{PayloadMember, StepBlockedView};
+use reenact_formats::rer::payload::{
+    JournalChangedView, PayloadMember, RecoverySource, RunRecoveredView, StepBlockedView,
+};
 
 /// Facts of a request and its answer.
 #[derive(Debug, Clone)]
@@ -76,6 +78,23 @@ pub struct BlockedFacts<'r> {
     pub reason: Option<Cow<'r, str>>,
 }
 
+/// Statement of a record that its recorder does not vouch for all of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecoveryMark {
+    /// The recorder did not come to the end; a recovery sealed the run.
+    Recovered {
+        /// Origin of what the recovery knew, if the record says.
+        from: Option<RecoverySource>,
+        /// Number of events that are known to be lost; 0 if none is.
+        lost: u64,
+    },
+    /// Someone changed the journal.
+    JournalChanged {
+        /// Number of events before this one that are what was written, if the record says.
+        kept: Option<u64>,
+    },
+}
+
 impl<'r> Exchange<'r> {
     /// Reads the facts of a request and its answer.
     pub fn facts(&self) -> CallFacts<'r> {
@@ -122,6 +141,29 @@ impl<'r> Event<'r> {
             rule: text(view.rule),
             reason: text(view.reason),
         })
+    }
+
+    /// Reads the facts of a recovery, or of a change of the journal; `None` if the event is neither.
+    pub fn recovery(&self) -> Option<RecoveryMark> {
+        if self.payload_format() != FormatId::Rer {
+            return None;
+        }
+        let payload = self.payload().value();
+        let whole = |member: PayloadMember<'_>| member.value().and_then(|value| value.unsigned_integer());
+        match self.kind()? {
+            EventType::RunRecovered => {
+                let view = payload.map(RunRecoveredView::read);
+                Some(RecoveryMark::Recovered {
+                    from: view.and_then(|view| view.from.word()),
+                    lost: view.and_then(|view| whole(view.lost)).unwrap_or(0),
+                })
+            }
+            EventType::JournalChanged => {
+                let view = payload.map(JournalChangedView::read);
+                Some(RecoveryMark::JournalChanged { kept: view.and_then(|view| whole(view.kept)) })
+            }
+            _ => None,
+        }
     }
 
     /// Members of a payload that tell what happened, without those that belong to the format.

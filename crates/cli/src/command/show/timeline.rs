@@ -18,9 +18,10 @@ use std::time::Duration;
 
 use reenact_formats::FormatId;
 use reenact_formats::replay_jsonl::ReplayTotals;
+use reenact_formats::rer::payload::RecoverySource;
 use reenact_json::{Shown, Value};
 use reenact_run::run::Producer;
-use reenact_run::timeline::facts::{BlockedFacts, CallFacts};
+use reenact_run::timeline::facts::{BlockedFacts, CallFacts, RecoveryMark};
 use reenact_run::timeline::{StepAction, TimelineStep};
 use reenact_run::{EndedBy, Event, EventPayload, Run, Summary, ToolUse};
 use reenact_verify::Trust;
@@ -335,11 +336,37 @@ fn blocked_lines(facts: &BlockedFacts<'_>) -> Vec<String> {
     lines
 }
 
+/// Returns the lines of a recovery, or of a change of the journal.
+fn recovery_lines(facts: RecoveryMark) -> Vec<String> {
+    match facts {
+        RecoveryMark::Recovered { from, lost } => {
+            let mut lines =
+                vec![format!("{}  its recorder did not come to the end", paint(Tone::Bad, "recovered"))];
+            lines.extend(from.map(|from| match from {
+                RecoverySource::Log => "from its journal and its log".to_owned(),
+                RecoverySource::Journal => "from its journal alone, which nothing vouches for".to_owned(),
+            }));
+            if lost > 0 {
+                lines.push(format!("{} of its journal are lost", quantity::count(lost, "event")));
+            }
+            lines
+        }
+        RecoveryMark::JournalChanged { kept } => {
+            let kept = kept
+                .map(|kept| format!("{} before this are what was written", quantity::count(kept, "event")));
+            [paint(Tone::Bad, "someone changed the journal")].into_iter().chain(kept).collect()
+        }
+    }
+}
+
 /// Returns the lines of any other event: its name, and up to four members of its payload, without those that
 /// belong to the format. A denied action has lines of its own.
 fn event_lines(event: &Event<'_>) -> Vec<String> {
     if let Some(facts) = event.blocked() {
         return blocked_lines(&facts);
+    }
+    if let Some(facts) = event.recovery() {
+        return recovery_lines(facts);
     }
     let name = Shown::new(&event.name()).to_string();
     let content = match event.payload() {

@@ -1,7 +1,7 @@
-//! Payloads of errors, and of gaps in the capture.
+//! Payloads of errors, of gaps in the capture, and of recoveries.
 
 use super::payload;
-use super::vocabulary::EventSource;
+use super::vocabulary::{EventSource, RecoverySource};
 
 payload! {
     /// Payload of `rer.error.raised`.
@@ -27,4 +27,26 @@ payload! {
     what: required text,
     /// Reason in words.
     why: required text,
+}
+
+payload! {
+    /// Payload of `rer.run.recovered`, which comes before `rer.run.ended`.
+    RunRecovered, RunRecoveredView without text;
+    /// Origin of what a recovery knew of the run.
+    from: required word(RecoverySource),
+    /// Number of events that the journal once had and that are gone; left out if none is known to be.
+    lost: optional whole,
+    /// Origin of the event.
+    source: required word(EventSource),
+}
+
+payload! {
+    /// Payload of `rer.journal.changed`.
+    JournalChanged, JournalChangedView without text;
+    /// Index of the first event that is not known to be what was written.
+    at: required whole,
+    /// Number of events before this one that are what was written.
+    kept: required whole,
+    /// Origin of the event.
+    source: required word(EventSource),
 }

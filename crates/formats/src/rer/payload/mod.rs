@@ -21,7 +21,10 @@ pub use approval::{
     ApprovalDenied, ApprovalDeniedView, ApprovalGranted, ApprovalGrantedView, ApprovalRequested,
     ApprovalRequestedView,
 };
-pub use capture::{CaptureGap, CaptureGapView, ErrorRaised, ErrorRaisedView};
+pub use capture::{
+    CaptureGap, CaptureGapView, ErrorRaised, ErrorRaisedView, JournalChanged, JournalChangedView,
+    RunRecovered, RunRecoveredView,
+};
 pub use exchange::{
     ExchangeCalled, ExchangeCalledView, ExchangeReturned, ExchangeReturnedView, HttpAnswer, HttpAnswerView,
     HttpRequest, HttpRequestView,
@@ -41,7 +44,7 @@ pub use run::{
 };
 pub use tool::{ToolCalled, ToolCalledView, ToolReturned, ToolReturnedView};
 pub use vocabulary::{
-    Chunk, EndedBy, EventSource, PayloadWord, PolicyDecision, RunStatus, StepId, ToolChannel,
+    Chunk, EndedBy, EventSource, PayloadWord, PolicyDecision, RecoverySource, RunStatus, StepId, ToolChannel,
 };
 pub use writer::{Leaves, PayloadWriter};
 
@@ -50,7 +53,28 @@ pub use writer::{Leaves, PayloadWriter};
 /// A member is `required`; `optional`, so that it is left out where there is nothing to say; or `nullable`, so that
 /// it is `null` then. Its kind is a method of [`PayloadWriter`]. The order of the members is checked at compile time.
 /// Objects inside a payload name the path of their members with `in`.
+///
+/// `without text` declares a payload of words and numbers alone, which has no leaf of the writer's.
 macro_rules! payload {
+    (
+        $(#[$doc:meta])* $name:ident, $view:ident without text;
+        $( $(#[$member_doc:meta])* $member:ident: $presence:ident $kind:ident $(($of:ident))?, )+
+    ) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub struct $name {
+            $( $(#[$member_doc])* pub $member: $crate::rer::payload::member_type!($presence L $kind $($of)?), )+
+        }
+
+        impl $name {
+            /// Writes the members, in canonical order.
+            pub fn write<L: $crate::rer::payload::Leaves, W: $crate::rer::payload::PayloadWriter<L>>(&self, out: &mut W) {
+                $( $crate::rer::payload::write_member!($presence $kind, self.$member, stringify!($member), out); )+
+            }
+        }
+
+        $crate::rer::payload::payload_view! { $name, $view in ""; $( $(#[$member_doc])* $member, )+ }
+    };
     ($(#[$doc:meta])* $name:ident, $view:ident; $($members:tt)+) => {
         $crate::rer::payload::payload! { $(#[$doc])* $name, $view in ""; $($members)+ }
     };
@@ -70,6 +94,13 @@ macro_rules! payload {
             }
         }
 
+        $crate::rer::payload::payload_view! { $name, $view in $path; $( $(#[$member_doc])* $member, )+ }
+    };
+}
+
+/// Declares the view of a payload.
+macro_rules! payload_view {
+    ($name:ident, $view:ident in $path:literal; $( $(#[$member_doc:meta])* $member:ident, )+) => {
         #[doc = concat!("View of a [`", stringify!($name), "`]: the members as they stand, right or wrong.")]
         #[derive(Debug, Clone, Copy)]
         pub struct $view<'v> {
@@ -155,7 +186,7 @@ macro_rules! write_leaf {
     };
 }
 
-pub(crate) use {leaf_type, member_type, payload, write_leaf, write_member};
+pub(crate) use {leaf_type, member_type, payload, payload_view, write_leaf, write_member};
 
 /// Returns true if names ascend byte by byte, which for ASCII is canonical order (RFC 8785 §3.2.3).
 const fn is_sorted(names: &[&str]) -> bool {

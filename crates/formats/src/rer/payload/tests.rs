@@ -176,3 +176,16 @@ fn canonical_order_is_by_bytes() {
         assert!(!is_sorted(&wrong), "{wrong:?}");
     }
 }
+
+#[test]
+fn a_recovery_is_words_and_numbers() {
+    let recovered = RunRecovered { from: RecoverySource::Log, lost: Some(3), source: EventSource::Observed };
+    let text = written(|out| recovered.write(out));
+    assert_eq!(text, r#"{"from":"log","lost":3,"source":"observed"}"#);
+    let view = RunRecoveredView::read(parsed(&text));
+    assert_eq!(view.from.word(), Some(RecoverySource::Log));
+    let whole = RunRecovered { from: RecoverySource::Journal, lost: None, ..recovered };
+    assert_eq!(written(|out| whole.write(out)), r#"{"from":"journal","source":"observed"}"#);
+    let changed = JournalChanged { at: 5, kept: 5, source: EventSource::Observed };
+    assert_eq!(written(|out| changed.write(out)), r#"{"at":5,"kept":5,"source":"observed"}"#);
+}

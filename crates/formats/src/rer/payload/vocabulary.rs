@@ -88,6 +88,15 @@ words! {
 }
 
 words! {
+    /// Origin of what a recovery knew of a run.
+    RecoverySource;
+    /// The journal, compared with the write-ahead log, and what only the log had.
+    Log = "log",
+    /// The journal alone: no log was left to compare it with.
+    Journal = "journal",
+}
+
+words! {
     /// Decision on an action.
     PolicyDecision;
     /// The action may happen.

@@ -38,7 +38,7 @@ pub(in crate::rer) enum AuditedKind {
     Call(Action),
     /// An action ends.
     Return(Action),
-    /// The run begins or ends, something was decided, approved or paid, or there is a capture gap.
+    /// The run begins or ends, something was decided, approved or paid, or something may be missing.
     Event(EventType),
     /// Event of an unknown type that may be an action.
     UnknownType,
@@ -54,7 +54,7 @@ impl AuditedKind {
             Role::Call(callee) => Self::Call(action(callee)?),
             Role::Return(callee) => Self::Return(action(callee)?),
             Role::Lifecycle | Role::Policy => Self::Event(known),
-            Role::Capture if known == EventType::CaptureGap => Self::Event(known),
+            Role::Capture if known.marks_missing_events() => Self::Event(known),
             Role::Capture | Role::Report => return None,
         })
     }

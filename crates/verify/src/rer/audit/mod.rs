@@ -224,7 +224,7 @@ impl RestrictionRules {
             AuditedKind::Return(_) | AuditedKind::Event(EventType::SpendCounted | EventType::RunEnded) => {
                 self.on_cost(event)
             }
-            AuditedKind::Event(EventType::CaptureGap) => self.on_gap(event),
+            AuditedKind::Event(known) if known.marks_missing_events() => self.on_gap(event),
             _ => {
                 self.event_time(event);
             }

@@ -116,7 +116,7 @@ impl<'a> EventOrder<'a> {
             AuditedKind::Event(EventType::RunStarted) if event.index > 0 => {
                 self.tracker.fail(event.index, "the run begins a second time")
             }
-            AuditedKind::Event(EventType::CaptureGap) => self.has_gap = true,
+            AuditedKind::Event(known) if known.marks_missing_events() => self.has_gap = true,
             AuditedKind::UnknownType => {
                 let reason = format!("it is of {}, and may be an action", event.unknown_type_text());
                 self.tracker.mark_inconclusive(Some(event.index), &reason);
