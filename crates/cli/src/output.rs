@@ -135,6 +135,7 @@ pub(crate) fn paint(tone: Tone, text: &str) -> String {
     let style = match tone {
         Tone::Good => AnsiColor::Green.on_default().bold(),
         Tone::Bad => AnsiColor::Red.on_default().bold(),
+        Tone::Doubtful => AnsiColor::Yellow.on_default().bold(),
         Tone::Quiet => Style::new().dimmed(),
         Tone::Title => Style::new().bold(),
     };

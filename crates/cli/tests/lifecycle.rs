@@ -13,7 +13,6 @@ mod lifecycle {
     mod formats;
     mod killed;
     mod kills;
-    mod memory;
     mod planted;
     pub(crate) mod project;
     mod records;

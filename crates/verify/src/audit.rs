@@ -46,6 +46,8 @@ pub struct RuleVerdict {
 pub struct Audit {
     /// One entry for each rule, in the order in which reports list them.
     pub rules: Vec<RuleVerdict>,
+    /// True if the envelope restricts nothing: the run was only observed, or imported.
+    pub is_unrestricted: bool,
 }
 
 impl Audit {

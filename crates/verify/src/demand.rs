@@ -4,6 +4,7 @@
 //! verify commands; each unmet one turns the exit code into a failure without changing the report.
 //! [`note_duplicate_runs`] compares the reports of several targets.
 
+use reenact_formats::FormatId;
 use reenact_json::Shown;
 
 use crate::keys::Trust;
@@ -12,6 +13,11 @@ use crate::report::{Report, TargetOutcome};
 /// Additional requirements of one verification, all off by default.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Demands {
+    /// True if the signer's key must be one that was supplied: `--key` or `--keys` without `--any-signer`. Formats
+    /// without signatures never meet it.
+    pub supplied: bool,
+    /// True if an `.rpk` must be signed with the shared key: `--hmac-key-file` without `--any-signer`.
+    pub shared_key: bool,
     /// True if the signer's key must be supplied or trusted (`--require-trusted`).
     pub trusted: bool,
     /// True if every audit rule must pass (`--require-audit`).
@@ -27,6 +33,20 @@ impl Demands {
     pub fn unmet(&self, report: &Report) -> Vec<String> {
         let mut unmet = Vec::new();
         let trust = report.signer.as_ref().map_or(Trust::Unknown, |signer| signer.trust);
+        let given = match report.format_id() {
+            Some(FormatId::Rpk) if self.shared_key => Some("--hmac-key-file"),
+            _ if self.supplied => Some("--key"),
+            _ => None,
+        };
+        if let Some(option) = given.filter(|_| trust != Trust::Supplied) {
+            let signer = match &report.signer {
+                Some(_) => format!("the signer is {trust}"),
+                None => "nothing is signed".into(),
+            };
+            unmet.push(format!(
+                "{option}: {signer}, so it is not signed by a key that was given (--any-signer takes any)"
+            ));
+        }
         if self.trusted && !matches!(trust, Trust::Supplied | Trust::Trusted) {
             unmet.push(format!("--require-trusted: the signer is {trust}"));
         }

@@ -17,7 +17,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`report`], [`check`] | the result: checks, reasons, notes, signer, details by format |
+//! | [`report`], [`check`], [`Verdict`] | the result: checks, reasons, verdict, notes, signer, details by format |
 //! | [`keys`] | keys by which signatures are checked, and the trust in each |
 //! | [`audit`] | verdicts on the rules of the envelope |
 //! | [`rer`], [`rpk`], [`model_io`], [`replay_jsonl`], [`replay_bundle`] | the checks of each format |
@@ -55,6 +55,7 @@ pub mod report;
 pub mod rer;
 #[cfg(feature = "rpk")]
 pub mod rpk;
+mod verdict;
 mod verified;
 mod workers;
 
@@ -81,6 +82,7 @@ pub use report::{
 };
 #[cfg(feature = "rer")]
 pub use rer::{ArtifactView, verify_or_err};
+pub use verdict::{MissingKey, Verdict};
 pub use verified::{NotVerified, Verified};
 pub use workers::Workers;
 

@@ -1,7 +1,7 @@
 //! Reports as text for people.
 //!
 //! The text has a table of checks with the reasons of failed ones below, the signer, the notes, the
-//! audit, and a last line with the verdict. [`Tone`] lets a command colour the pieces; the words alone
+//! audit, and a last line with the verdict ([`verdict_line`]). [`Tone`] lets a command colour the pieces; the words alone
 //! carry the meaning. Start reading at [`outcome_text`].
 
 use core::fmt::Write;
@@ -12,6 +12,7 @@ use crate::audit::{Audit, AuditVerdict, RuleVerdict};
 use crate::check::Check;
 use crate::keys::Trust;
 use crate::report::{NOTHING_TO_CHECK, Report, TargetOutcome};
+use crate::verdict::Verdict;
 
 /// Meaning of a piece of text, so that a command can colour it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub enum Tone {
     Good,
     /// A check or a target failed, or an audit rule was broken.
     Bad,
+    /// Every check holds, but something stays open: who signed, or how the run ended.
+    Doubtful,
     /// Explanations and results without weight.
     Quiet,
     /// Name of the target.
@@ -89,15 +92,26 @@ fn report_text(target: &str, report: &Report, paint: Paint<'_>) -> String {
     for (name, digest) in &report.digests {
         let _ = writeln!(text, "  digest  {name} {digest}");
     }
-    // A compromised key makes the answer no, even though the record is intact.
-    let is_stolen = report.signer.as_ref().is_some_and(|signer| signer.trust == Trust::Compromised);
-    let holds = report.pass() && !is_stolen;
-    let mark = if holds { paint(Tone::Good, "PASS") } else { paint(Tone::Bad, "FAIL") };
-    let _ = writeln!(text, "  {mark}  {}", report.summary);
+    let _ = writeln!(text, "  {}", verdict_line(report, paint));
     text
 }
 
-/// Returns one line with the number of rules by verdict, then one line for each distinct reason of
+/// Returns the verdict for people: a mark and one sentence, without a line feed.
+///
+/// `PASS` stands only for intact records whose signer the caller knows, or of formats without signers. A compromised
+/// key makes the answer no, even though the record is intact.
+pub fn verdict_line(report: &Report, paint: Paint<'_>) -> String {
+    let (tone, mark) = match (report.verdict(), report.signer.as_ref().map(|signer| signer.trust)) {
+        (Verdict::Failed, _) | (_, Some(Trust::Compromised)) => (Tone::Bad, "FAIL"),
+        (Verdict::Unproven, _) => (Tone::Bad, "UNPROVEN"),
+        (Verdict::Recovered, _) => (Tone::Doubtful, "RECOVERED"),
+        (Verdict::Intact, Some(Trust::SelfAsserted | Trust::Unknown)) => (Tone::Doubtful, "INTACT"),
+        (Verdict::Intact, _) => (Tone::Good, "PASS"),
+    };
+    format!("{}  {}", paint(tone, mark), report.summary)
+}
+
+/// Returns one line with the number of rules by verdict, or that there is no policy, then one line for each distinct reason of
 /// rules that did not pass.
 fn audit_lines(audit: &Audit, paint: Paint<'_>) -> String {
     let counts = [
@@ -111,10 +125,19 @@ fn audit_lines(audit: &Audit, paint: Paint<'_>) -> String {
         .filter(|(count, _)| *count > 0)
         .map(|(count, word)| format!("{count} {word}"))
         .collect();
-    let mut text = format!("  audit   rules of the envelope: {}\n", counts.join(", "));
+    let mut text = match audit.is_unrestricted {
+        true => "  policy: none set\n".to_owned(),
+        false => format!("  audit   rules of the envelope: {}\n", counts.join(", ")),
+    };
+    // Without a policy nothing is expected to be conclusive: only a broken rule is worth a line.
+    let is_told = |rule: &&RuleVerdict| match rule.verdict {
+        AuditVerdict::Pass => false,
+        AuditVerdict::Fail => true,
+        AuditVerdict::Inconclusive => !audit.is_unrestricted,
+    };
     // Rules that share a reason share a line.
     let mut grouped: Vec<(&RuleVerdict, Vec<&str>)> = Vec::new();
-    for rule in audit.rules.iter().filter(|rule| rule.verdict != AuditVerdict::Pass) {
+    for rule in audit.rules.iter().filter(is_told) {
         let same = |(first, _): &&mut (&RuleVerdict, Vec<&str>)| {
             (first.verdict, first.event, &first.reason) == (rule.verdict, rule.event, &rule.reason)
         };

@@ -11,6 +11,7 @@ use reenact_json::{Digest, Shown};
 use crate::audit::Audit;
 use crate::check::{Check, CheckId};
 use crate::keys::{Keys, Trust};
+use crate::verdict::{MissingKey, Verdict};
 
 /// Result of verifying one target: the answer to every check, and a reason for each that fails.
 ///
@@ -41,8 +42,12 @@ pub struct Report {
     pub audit: Option<Audit>,
     /// Digests by name, such as `file` or `model_io_hash`, each as `sha256:` and 64 hexadecimal digits.
     pub digests: Vec<(&'static str, String)>,
-    /// Conclusion in one sentence, for people.
+    /// Conclusion in one sentence, for people. [`Report::verdict`] is the same for programs.
     pub summary: String,
+    /// Key that the record names and that is not at hand; `None` if no signature lacks its key.
+    pub missing_key: Option<MissingKey>,
+    /// True if the record says that its recorder did not vouch for the end of the run.
+    pub is_recovered: bool,
     /// Number of payloads that are withheld.
     pub withheld: usize,
     /// Identity of the recorded run, if the record states it.
@@ -146,6 +151,8 @@ impl Report {
             audit: None,
             digests: Vec::new(),
             summary: String::new(),
+            missing_key: None,
+            is_recovered: false,
             withheld: 0,
             run: None,
             has_duplicate: false,
@@ -156,6 +163,23 @@ impl Report {
     /// Returns true if no check fails. Checks that had nothing to check do not count.
     pub fn pass(&self) -> bool {
         !self.checks.iter().any(Check::has_failed)
+    }
+
+    /// Returns the conclusion in one word: the first of failed, unproven, recovered and intact that fits.
+    ///
+    /// ```
+    /// use reenact_verify::{Keys, Options, Verdict, verify};
+    ///
+    /// assert_eq!(verify(b"{}", &Keys::default(), &Options::default()).verdict(), Verdict::Failed);
+    /// ```
+    pub fn verdict(&self) -> Verdict {
+        let lacks_key = |id: CheckId| self.missing_key.as_ref().is_some_and(|key| key.checks.contains(&id));
+        match (self.pass(), self.is_recovered) {
+            (false, _) if self.failed().all(lacks_key) => Verdict::Unproven,
+            (false, _) => Verdict::Failed,
+            (true, true) => Verdict::Recovered,
+            (true, false) => Verdict::Intact,
+        }
     }
 
     /// Returns the answer to a check: true, false, or `None` if there was nothing to check or the format has no such check.
@@ -255,6 +279,7 @@ impl Report {
             }
         }
         object.strings("reasons", &self.reasons);
+        object.string("verdict", self.verdict().name());
         object.strings("notes", &self.notes);
         match &self.signer {
             None => object.string("signer", None),
@@ -348,6 +373,7 @@ impl TargetOutcome {
                 object.boolean("pass", false);
                 PrintObjectWriter::open(object.name("checks")).close();
                 object.strings("reasons", &nothing.reasons);
+                object.string("verdict", Verdict::Failed.name());
                 object.strings("notes", &nothing.notes);
                 object.string("signer", None);
                 PrintObjectWriter::open(object.name("digests")).close();

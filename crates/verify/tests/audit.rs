@@ -437,7 +437,8 @@ fn a_document_that_cannot_be_read() {
 fn ok() {
     let rule = |verdict| RuleVerdict { rule: "expiry", verdict, event: None, reason: String::new() };
     let ok = |verdicts: &[AuditVerdict]| {
-        Audit { rules: verdicts.iter().map(|verdict| rule(*verdict)).collect() }.ok()
+        let rules = verdicts.iter().map(|verdict| rule(*verdict)).collect();
+        Audit { rules, ..Audit::default() }.ok()
     };
     assert_eq!(ok(&[Pass, Pass]), Some(true));
     assert_eq!(ok(&[Pass, Inconclusive]), None);

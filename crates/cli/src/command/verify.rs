@@ -57,6 +57,11 @@ pub(super) struct VerifyArgs {
     #[arg(long)]
     digest: bool,
 
+    /// Answer yes whoever signed: without it, --key and --keys answer no unless one of their keys did, and
+    /// --hmac-key-file likewise for an .rpk
+    #[arg(long)]
+    any_signer: bool,
+
     /// Answer no unless the signer is supplied or trusted
     #[arg(long)]
     require_trusted: bool,
@@ -123,6 +128,8 @@ impl VerifyArgs {
     /// Returns the demands of the options, which can turn a pass into exit code 1.
     fn demands(&self) -> Demands {
         Demands {
+            supplied: !self.any_signer && (!self.key.is_empty() || self.keys.is_some()),
+            shared_key: !self.any_signer && self.hmac_key_file.is_some(),
             trusted: self.require_trusted,
             audit: self.require_audit,
             unredacted: self.deny_redacted,
@@ -150,7 +157,9 @@ impl VerifyArgs {
             let [good, bad, unreadable] = results.counts(&demands);
             let unreadable =
                 if unreadable == 0 { String::new() } else { format!(", {unreadable} could not be read") };
-            output::print(&format!("\n{count} targets: {good} pass, {bad} fail{unreadable}\n"))?;
+            let (hold, does) =
+                (if good == 1 { "holds" } else { "hold" }, if bad == 1 { "does" } else { "do" });
+            output::print(&format!("\n{count} targets: {good} {hold}, {bad} {does} not{unreadable}\n"))?;
         }
         Ok(results.exit_code(&demands))
     }

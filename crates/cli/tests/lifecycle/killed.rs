@@ -41,10 +41,10 @@ fn what_was_killed_is_sealed_and_said_to_be() {
         "",
     );
     project.run(&["recover", "last"]).expect(0, "[..] is sealed: .reenact/runs/[..]\n", "");
-    project.run(&["verify", "last"]).expect(0, "...\n  PASS  [..]\n", "");
+    project.run(&["verify", "last"]).expect(0, "...\n  RECOVERED  [..]\n", "");
     project.run(&["show", "last"]).expect(
         0,
-        "PASS  [..]\n...\ntime    began [..], took [..], crashed (its recorder did not come to the end)\n...\n",
+        "RECOVERED  [..]\n...\ntime    began [..], took [..], crashed (its recorder did not come to the end)\n...\n",
         "",
     );
     for piece in 0..40 {

@@ -32,6 +32,8 @@ Options:
                   replay-jsonl, replay-bundle
   --receipt FILE  the RECEIPT.json to hold a REPLAY.jsonl against; in a folder the one beside it is used
   --digest        add the SHA-256 of each file to its report
+  --any-signer        answer yes whoever signed: without it, --key and --keys answer no unless one of their keys did,
+                      and --hmac-key-file likewise for an .rpk
   --require-trusted   answer no unless the signer is one of the keys given
   --require-audit     answer no unless every rule of the envelope is known to be kept
   --deny-redacted     answer no if any payload is withheld
@@ -55,8 +57,10 @@ struct ReenactVerifyArgs {
     keys: Keys,
     /// Values of `--format` and `--at`.
     options: Options,
-    /// Flags of `--require-…` and `--deny-…`.
+    /// Demands of the keys given, and flags of `--require-…` and `--deny-…`.
     demands: Demands,
+    /// True to accept any signer even if keys are given.
+    any_signer: bool,
     /// Content of the file given with `--receipt`.
     receipt: Option<Vec<u8>>,
     /// True to add the SHA-256 of each file to its report.
@@ -144,14 +148,15 @@ fn parse_args(mut words: impl Iterator<Item = OsString>) -> Result<Option<Reenac
         let mut value = || attached.clone().or_else(|| words.next()).ok_or(format!("{name} needs a value"));
         match name {
             "--" => only_paths = true,
-            "--json" | "--digest" | "--help" | "--version" | "--require-trusted" | "--require-audit"
-            | "--deny-redacted" | "--deny-duplicates"
+            "--json" | "--digest" | "--help" | "--version" | "--any-signer" | "--require-trusted"
+            | "--require-audit" | "--deny-redacted" | "--deny-duplicates"
                 if attached.is_some() =>
             {
                 return Err(format!("{name} takes no value"));
             }
             "--json" => arguments.json = true,
             "--digest" => arguments.digest = true,
+            "--any-signer" => arguments.any_signer = true,
             "--require-trusted" => arguments.demands.trusted = true,
             "--require-audit" => arguments.demands.audit = true,
             "--deny-redacted" => arguments.demands.unredacted = true,
@@ -166,6 +171,7 @@ fn parse_args(mut words: impl Iterator<Item = OsString>) -> Result<Option<Reenac
                 let path = PathBuf::from(value()?);
                 let file = disk::key_file(&path).map_err(|error| error.to_string())?;
                 add_keys(&mut arguments.keys, file, &path);
+                arguments.demands.supplied = true;
             }
             "--keys" => {
                 let path = PathBuf::from(value()?);
@@ -175,10 +181,12 @@ fn parse_args(mut words: impl Iterator<Item = OsString>) -> Result<Option<Reenac
                 for other in others {
                     warn(&format!("{}: not a key, passed over", Shown::whole(&other.to_string_lossy())));
                 }
+                arguments.demands.supplied = true;
             }
             "--hmac-key-file" => {
                 let path = PathBuf::from(value()?);
                 arguments.keys.set_hmac_key(disk::hmac_key_file(&path).map_err(|error| error.to_string())?);
+                arguments.demands.shared_key = true;
             }
             "--receipt" => {
                 let path = PathBuf::from(value()?);
@@ -200,6 +208,9 @@ fn parse_args(mut words: impl Iterator<Item = OsString>) -> Result<Option<Reenac
             }
             _ => return Err(format!("unknown option {}", Shown::new(&text))),
         }
+    }
+    if arguments.any_signer {
+        arguments.demands = Demands { supplied: false, shared_key: false, ..arguments.demands };
     }
     match arguments.paths.is_empty() {
         true => Err("give a PATH to verify".into()),

@@ -19,7 +19,7 @@ use crate::check::{Check, CheckId};
 use crate::checker::{BrokenContainer, Checker};
 use crate::members::{BundleMembers, FileFacts};
 use crate::report::{NOTHING_TO_CHECK, shown_carried};
-use crate::{Keys, Options, RecordSigner, Report, ReportDetails, Trust};
+use crate::{Keys, MissingKey, Options, RecordSigner, Report, ReportDetails, Trust, Verdict};
 
 /// Bundle check 1: the artifact passes its seven checks.
 pub const ARTIFACT: CheckId = CheckId::new("artifact", "the artifact passes its seven checks");
@@ -121,7 +121,14 @@ pub fn verify_with<'a>(
         }
     }
     report.sort_reasons();
-    report.summary = summary(&report, artifact.events, artifact.redacted);
+    report.is_recovered = artifact.report.is_recovered;
+    if artifact.report.verdict() == Verdict::Unproven {
+        // The artifact as a whole is the only check that fails for want of the key.
+        report.missing_key =
+            artifact.report.missing_key.map(|key| MissingKey { checks: vec![ARTIFACT], ..key });
+    }
+    report.summary =
+        super::verdict::conclusion(&report, !keys.is_empty(), artifact.events, artifact.redacted);
     report
 }
 
@@ -412,15 +419,6 @@ fn check_blobs(view: &RerManifestView<'_>, members: &BundleMembers, report: &mut
     }
     report.notes.extend(strangers.lines(Clone::clone));
     listed
-}
-
-/// Returns the last line of the report, for people.
-fn summary(report: &Report, events: usize, redacted: usize) -> String {
-    if let Some(failure) = report.failure_summary() {
-        return failure;
-    }
-    let trust = report.signer.as_ref().map_or(Trust::Unknown, |signer| signer.trust);
-    format!("{} ({})", super::verdict::intact_text(trust), super::verdict::counts_text(events, redacted))
 }
 
 /// Returns the report on an archive that was meant to be a bundle and could not be read to its end.

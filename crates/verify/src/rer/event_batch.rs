@@ -11,6 +11,7 @@ use reenact_json::{CanonicalFault, Digest, Value};
 
 use super::audit::{AuditedEvent, Auditor};
 use super::batch_reader::PreviousEvent;
+use super::recovery::RecoverySign;
 use crate::capped::Capped;
 use crate::report::shown_carried;
 
@@ -45,6 +46,10 @@ pub struct RerBatchFindings<'a> {
     pub(super) versions: [Option<usize>; 2],
     /// Blobs that `rer.artifact.written` events name, by event index, or the reason why they name none.
     pub(super) written_blobs: Vec<(usize, Result<Digest, &'static str>)>,
+    /// Signs that the recorder did not vouch for the end of the run, by event index.
+    pub(super) recovery: Capped<(usize, RecoverySign)>,
+    /// Last end of the run that is such a sign in records of 0.1.0.
+    pub(super) old_recovery: Option<(usize, RecoverySign)>,
     /// Members of the events that the audit needs.
     audited_events: Vec<AuditedEvent<'a>>,
     /// Envelope of the artifact, if the text has shown it by then.
@@ -151,6 +156,8 @@ impl<'a> RerFindings<'a> {
             *first = first.or(found);
         }
         all.written_blobs.extend(later.written_blobs);
+        all.recovery.append(later.recovery);
+        all.old_recovery = later.old_recovery.or(all.old_recovery);
         self.auditor.add(later.audited_events, later.envelope);
         all.first_item = all.first_item.or(later.first_item);
         all.last_event = later.last_event.or(all.last_event.take());
@@ -181,6 +188,11 @@ impl<'a> RerEventBatch<'a> {
                 RerEventItem::Event(event) => {
                     finding.check_payload(index, event, &mut hasher);
                     finding.add_written_blob(index, event);
+                    match RecoverySign::of(event) {
+                        Some(sign) if sign.is_of_old_records() => finding.old_recovery = Some((index, sign)),
+                        Some(sign) => finding.recovery.push((index, sign)),
+                        None => {}
+                    }
                     finding.audited_events.extend(AuditedEvent::of(index, event));
                     let computed = event.hash(&mut hasher);
                     finding.check_link(index, event, before, &computed);

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `batch_reader` | the walk over the text |
 //! | `event_batch` | checks 1, 4 and 7 of a batch of events |
+//! | `recovery` | signs that the recorder did not vouch for the end of the run |
 //! | `verdict` | the remaining checks, the notes and the verdict |
 //! | `audit` | the events compared with the envelope |
 //! | [`bundle`] | bundles: an artifact with manifest, key and blobs |
@@ -18,6 +19,7 @@ mod audit;
 mod batch_reader;
 pub mod bundle;
 mod event_batch;
+mod recovery;
 mod verdict;
 mod view;
 

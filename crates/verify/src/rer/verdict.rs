@@ -11,6 +11,7 @@ use reenact_json::{Digest, Shown, Value, ValueKind};
 
 use super::batch_reader::format_name;
 use super::event_batch::{RerBatchFindings, is_digest, is_same_string, shown_value};
+use super::recovery::{RecoverySign, may_be_old_record};
 use super::{
     CHECKS, ENVELOPE_HASH, ENVELOPE_SIGNATURE, EVENT_CHAIN, LOG_HEAD, PAYLOAD_HASHES, RUNTIME_SIGNATURE,
     SCHEMA_VALID,
@@ -18,7 +19,7 @@ use super::{
 use crate::audit::Audit;
 use crate::capped::Capped;
 use crate::report::{RecordSigner, RunIdentity, shown_carried};
-use crate::{Keys, Report, Trust};
+use crate::{Keys, MissingKey, Report, Trust, Verdict};
 
 /// Runs the checks that the batches did not, and writes the report. `now` is the current time in
 /// nanoseconds since 1970, if the caller knows it.
@@ -60,7 +61,10 @@ pub(super) fn finish_report(
     add_expiry_note(head, now, &mut report);
     report.audit = Some(audit);
     report.sort_reasons();
-    report.summary = summary(&report, findings, key.is_err().then_some(!keys.is_empty()));
+    if key.is_err() {
+        report.missing_key = key_id.as_deref().map(missing_key);
+    }
+    report.summary = summary(&report, findings, !keys.is_empty());
     report
 }
 
@@ -257,6 +261,11 @@ fn find_key(key_id: Option<&str>, keys: &Keys) -> Result<PublicKey, String> {
 fn add_notes(head: &RerHead<'_>, findings: &RerBatchFindings<'_>, report: &mut Report) {
     let withheld = |index: &usize| format!("event {index}: payload withheld; its content cannot be checked");
     report.notes.extend(findings.redacted.lines(withheld));
+    let recovery_note = |(index, sign): &(usize, RecoverySign)| format!("event {index}: {sign}");
+    let old = findings.old_recovery.filter(|_| may_be_old_record(findings.first_item.as_ref()));
+    report.is_recovered = !findings.recovery.is_empty() || old.is_some();
+    report.notes.extend(findings.recovery.lines(recovery_note));
+    report.notes.extend(old.as_ref().map(recovery_note));
     if !findings.redacted.is_empty() {
         let note = "whether the producer or someone else withheld it cannot be told from an artifact alone";
         report.notes.push(note.into());
@@ -289,31 +298,43 @@ fn add_notes(head: &RerHead<'_>, findings: &RerBatchFindings<'_>, report: &mut R
     }
 }
 
-/// Returns the last line of the report, for people. `no_key` is set if the named key is not available,
-/// and true if other keys are.
-fn summary(report: &Report, findings: &RerBatchFindings<'_>, no_key: Option<bool>) -> String {
-    if let Some(any_key) = no_key
-        && report.failed().eq([ENVELOPE_SIGNATURE, RUNTIME_SIGNATURE])
-    {
+/// Returns the key that a record names, as the one to ask its sender for.
+fn missing_key(key_id: &str) -> MissingKey {
+    let wanted = format!("the public key {}", shown_carried(key_id));
+    MissingKey { wanted, checks: vec![ENVELOPE_SIGNATURE, RUNTIME_SIGNATURE] }
+}
+
+/// Returns the last line of the report, for people. `any_key` is true if there are keys at hand.
+fn summary(report: &Report, findings: &RerBatchFindings<'_>, any_key: bool) -> String {
+    conclusion(report, any_key, findings.events, findings.redacted.count())
+}
+
+/// Returns the conclusion on an artifact or a bundle with this number of events and withheld payloads, for people.
+pub(super) fn conclusion(report: &Report, any_key: bool, events: usize, redacted: usize) -> String {
+    let verdict = report.verdict();
+    if let (Verdict::Unproven, Some(key)) = (verdict, &report.missing_key) {
         let why = if any_key {
             "none of the keys at hand is the one that the record names"
         } else {
             "no key was given"
         };
-        return format!(
-            "the hashes hold, but no signature was checked, because {why}: give the signer's with --key"
-        );
+        let request = key.request("--key");
+        return format!("the hashes hold, but no signature was checked, because {why}: {request}");
     }
     if let Some(failure) = report.failure_summary() {
         return failure;
     }
     let trust = report.signer.as_ref().map_or(Trust::Unknown, |signer| signer.trust);
-    format!("{} ({})", intact_text(trust), counts_text(findings.events, findings.redacted.count()))
+    let recovered = match verdict {
+        Verdict::Recovered => "the recorder did not vouch for the end of this run; the record is ",
+        _ => "",
+    };
+    format!("{recovered}{} ({})", intact_text(trust), counts_text(events, redacted))
 }
 
 /// Returns the words for a pass, by the trust in the signer. A record that brings its own key proves
 /// nothing about who made it.
-pub(super) fn intact_text(trust: Trust) -> &'static str {
+fn intact_text(trust: Trust) -> &'static str {
     match trust {
         Trust::Supplied => "intact, and signed by the key that you supplied",
         Trust::Trusted => "intact, and signed by a key that you trust",
@@ -326,7 +347,7 @@ pub(super) fn intact_text(trust: Trust) -> &'static str {
 }
 
 /// Returns the number of events, and of withheld payloads if there are any, in words.
-pub(super) fn counts_text(events: usize, redacted: usize) -> String {
+fn counts_text(events: usize, redacted: usize) -> String {
     let events = match events {
         1 => "1 event".to_owned(),
         count => format!("{count} events"),

@@ -16,7 +16,7 @@ use reenact_json::{CanonicalFault, Digest, Shown, SyntaxError, Value};
 use super::{CHECKS, CHECKSUM, PARSE, SCHEMA_VALID, SIGNATURE, STEP_HASHES, VERSION};
 use crate::capped::Capped;
 use crate::report::{NOTHING_TO_CHECK, RecordSigner, Report, shown_carried};
-use crate::{Keys, Options, Trust};
+use crate::{Keys, MissingKey, Options, Trust, Verdict};
 
 /// Runs the six checks on bytes that should be an `.rpk` artifact.
 ///
@@ -238,6 +238,8 @@ fn check_signature(head: &RpkHead<'_>, sums: &RpkDigests, keys: &Keys, report: &
         Some(format!("the algorithm is {}; only {} can be checked", shown_value(algorithm), hmac::ALGORITHM))
     } else if keys.hmac_key().is_none() {
         let named = key_id.as_deref().map_or(String::new(), |id| format!(" \"{}\"", shown_carried(id)));
+        report.missing_key =
+            Some(MissingKey { wanted: format!("the shared key{named}"), checks: vec![SIGNATURE] });
         Some(format!("no key to check it with: give the shared key{named} with --hmac-key-file"))
     } else {
         match (&sums.checksum, sums.hmac) {
@@ -308,6 +310,12 @@ fn add_notes(head: &RpkHead<'_>, sums: &RpkDigests, findings: &mut RpkFindings<'
 
 /// Returns the last line of the report, for people.
 fn summary(report: &Report, steps: usize) -> String {
+    if let (Verdict::Unproven, Some(key)) = (report.verdict(), &report.missing_key) {
+        let request = key.request("--hmac-key-file");
+        return format!(
+            "the hashes hold, but the signature was not checked, because no key was given: {request}"
+        );
+    }
     if let Some(failure) = report.failure_summary() {
         return failure;
     }

@@ -21,7 +21,7 @@ use reenact_formats::replay_bundle::{CoverageView, ManifestView, manifest_limits
 use reenact_json::print::{self, PrintObjectWriter};
 use reenact_json::{Shown, Value, ValueKind};
 use reenact_verify::Report;
-use reenact_verify::render::Tone;
+use reenact_verify::render::{self, Tone};
 use reenact_verify::replay_bundle::{BundleSnapshot, MemberFacts, masked};
 
 use super::complete_snapshot;
@@ -101,9 +101,7 @@ fn as_text(target: &str, document: Option<Value<'_>>, snapshot: &BundleSnapshot,
     }
     coverage_text(&manifest, &mut text);
     members_text(&manifest, snapshot, &mut text);
-    let mark =
-        if report.pass() { output::paint(Tone::Good, "PASS") } else { output::paint(Tone::Bad, "FAIL") };
-    let _ = writeln!(text, "  {mark}  {}", report.summary);
+    let _ = writeln!(text, "  {}", render::verdict_line(report, &output::paint));
     for reason in &report.reasons {
         let _ = writeln!(text, "        {reason}");
     }

@@ -41,7 +41,8 @@ pub(super) fn run(found: &OpenedRun, steps: &[TimelineStep<'_>]) -> String {
     object
         .string("imported_from", Some(found.run.payload_format().name()).filter(|_| found.run.is_imported()));
     object.boolean("pass", found.report.pass());
-    object.string("verdict", found.report.summary.as_str());
+    object.string("verdict", found.report.verdict().name());
+    object.string("summary", found.report.summary.as_str());
     object.strings("reasons", &found.report.reasons);
     object.strings("command", &summary.command);
     object.string("started_at", found.run.started_at().as_deref());

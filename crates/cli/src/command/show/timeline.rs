@@ -24,8 +24,7 @@ use reenact_run::run::Producer;
 use reenact_run::timeline::facts::{BlockedFacts, CallFacts, RecoveryMark};
 use reenact_run::timeline::{StepAction, TimelineStep};
 use reenact_run::{EndedBy, Event, EventPayload, Run, Summary, ToolUse};
-use reenact_verify::Trust;
-use reenact_verify::render::Tone;
+use reenact_verify::render::{self, Tone};
 
 use crate::output::paint;
 use crate::quantity;
@@ -70,10 +69,7 @@ pub(super) fn page(found: &OpenedRun, steps: &[TimelineStep<'_>]) -> String {
 /// A record that is intact but signed by a compromised key counts as a failure here, as it does in `reenact verify`.
 fn verdict_lines(found: &OpenedRun) -> String {
     let report = &found.report;
-    let trust = report.signer.as_ref().map(|signer| signer.trust);
-    let holds = report.pass() && trust != Some(Trust::Compromised);
-    let mark = if holds { paint(Tone::Good, "PASS") } else { paint(Tone::Bad, "FAIL") };
-    let mut text = format!("{mark}  {}\n", report.summary);
+    let mut text = render::verdict_line(report, &paint) + "\n";
     for reason in report.reasons.iter().take(5) {
         let _ = writeln!(text, "      {reason}");
     }

@@ -39,31 +39,48 @@ pub(super) use audited_event::{AuditedEvent, AuditedKind};
 use order::EventOrder;
 use tracker::RuleTracker;
 
-/// Names of the rules, in the order in which reports list them.
-const RULES: [&str; 10] = [
-    "allowed_models",
-    "allowed_tools",
-    "max_steps",
-    "max_spend_usd",
-    "rate_limit_rpm",
-    "expiry",
-    "required_approvals",
-    "required_signer_types",
-    "event_order",
-    "authorization",
+/// Part of the audit that judges a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RuleSource {
+    /// [`RestrictionRules`]; without a restriction the rule is inconclusive.
+    Restriction,
+    /// [`EventOrder`].
+    Order,
+    /// [`authorization::check`].
+    Authorization,
+}
+
+/// Names of the rules, in the order in which reports list them, each with the part that judges it.
+const RULES: &[(&str, RuleSource)] = &[
+    ("allowed_models", RuleSource::Restriction),
+    ("allowed_tools", RuleSource::Restriction),
+    ("max_steps", RuleSource::Restriction),
+    ("max_spend_usd", RuleSource::Restriction),
+    ("rate_limit_rpm", RuleSource::Restriction),
+    ("expiry", RuleSource::Restriction),
+    ("required_approvals", RuleSource::Restriction),
+    ("required_signer_types", RuleSource::Restriction),
+    ("event_order", RuleSource::Order),
+    ("authorization", RuleSource::Authorization),
 ];
+
+/// Returns the rules that `is_wanted` selects by the part that judges them, all inconclusive for the same reason.
+fn inconclusive_rules(reason: &str, is_wanted: impl Fn(RuleSource) -> bool) -> Vec<RuleVerdict> {
+    let wanted = RULES.iter().filter(|(_, source)| is_wanted(*source));
+    let verdict = |(rule, _): &(&'static str, RuleSource)| {
+        let mut tracker = RuleTracker::new(rule);
+        tracker.mark_inconclusive(None, reason);
+        tracker.into_verdict("")
+    };
+    wanted.map(verdict).collect()
+}
 
 /// Reason why a capture gap makes every restriction inconclusive.
 const UNCAPTURED: &str = "something was not captured here, and may have broken any rule";
 
 /// Returns the audit of a document that could not be read: every rule is inconclusive.
 pub(super) fn unreadable_audit() -> Audit {
-    let rules = RULES.map(|rule| {
-        let mut tracker = RuleTracker::new(rule);
-        tracker.mark_inconclusive(None, "the document could not be read");
-        tracker.into_verdict("")
-    });
-    Audit { rules: rules.into() }
+    Audit { rules: inconclusive_rules("the document could not be read", |_| true), is_unrestricted: false }
 }
 
 /// Audit of one run while its events are read.
@@ -103,9 +120,10 @@ impl<'a> Auditor<'a> {
         if self.rules.is_none() {
             self.start_rules(head.envelope);
         }
+        let is_unrestricted = self.rules.as_ref().is_some_and(|rules| rules.is_unrestricted);
         let mut rules = self.rules.map_or_else(Vec::new, |rules| rules.conclude(events));
         rules.push(authorization::check(head, keys));
-        Audit { rules }
+        Audit { rules, is_unrestricted }
     }
 }
 
@@ -113,6 +131,8 @@ impl<'a> Auditor<'a> {
 struct AuditRules<'a> {
     /// The eight restrictions, or the reason why there are none.
     restrictions: Result<RestrictionRules, String>,
+    /// True if an envelope that can be read restricts nothing.
+    is_unrestricted: bool,
     /// The rule `event_order`.
     order: EventOrder<'a>,
 }
@@ -126,6 +146,9 @@ impl<'a> AuditRules<'a> {
             Some(Err(fault)) => Err(format!("the envelope cannot be read: {fault}")),
             None => Err("there is no envelope".into()),
         };
+        let is_unrestricted = envelope
+            .as_ref()
+            .is_ok_and(|envelope| !matches!(envelope.enforcement, EnvelopeEnforcement::Enforced));
         let restrictions = envelope.and_then(|envelope| match envelope.enforcement {
             EnvelopeEnforcement::Enforced => Ok(RestrictionRules::new(Arc::new(envelope))),
             EnvelopeEnforcement::Observed => Err("nothing was restricted (observe-only)".into()),
@@ -133,7 +156,7 @@ impl<'a> AuditRules<'a> {
                 Err("nothing was restricted (imported from another format)".into())
             }
         });
-        Self { order: EventOrder::new(restrictions.is_ok()), restrictions }
+        Self { order: EventOrder::new(restrictions.is_ok()), restrictions, is_unrestricted }
     }
 
     /// Passes an event to all rules.
@@ -148,14 +171,7 @@ impl<'a> AuditRules<'a> {
     fn conclude(self, events: usize) -> Vec<RuleVerdict> {
         let mut rules = match self.restrictions {
             Ok(restrictions) => restrictions.conclude(),
-            Err(reason) => RULES[..8]
-                .iter()
-                .map(|rule| {
-                    let mut tracker = RuleTracker::new(rule);
-                    tracker.mark_inconclusive(None, &reason);
-                    tracker.into_verdict("")
-                })
-                .collect(),
+            Err(reason) => inconclusive_rules(&reason, |source| source == RuleSource::Restriction),
         };
         rules.push(self.order.conclude(events));
         rules
