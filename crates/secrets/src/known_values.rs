@@ -27,8 +27,6 @@ pub(crate) struct KnownValues {
     /// Literals of a pack and, behind them, the forms; built by the first search after a value was
     /// added.
     literals: Option<LiteralSet>,
-    /// True if percent-encoding changes at least one value.
-    has_percent_encoded: bool,
 }
 
 impl KnownValues {
@@ -48,8 +46,6 @@ impl KnownValues {
             }
         }
         self.literals = None;
-        let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
-        self.has_percent_encoded |= !value.iter().all(is_plain);
     }
 
     /// Returns the names of the rules under which values are known.
@@ -65,11 +61,6 @@ impl KnownValues {
     /// Returns the rule and the bytes of the value with this id.
     pub(crate) fn value(&self, id: usize) -> Option<&(Cow<'static, str>, Vec<u8>)> {
         self.values.get(id)
-    }
-
-    /// Returns true if percent-encoding changes at least one value.
-    pub(crate) fn has_percent_encoded(&self) -> bool {
-        self.has_percent_encoded
     }
 
     /// Returns the known value that the end of a text truncates, if more than half of it is there.

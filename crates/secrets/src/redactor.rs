@@ -5,7 +5,7 @@
 
 use crate::known_values::KnownValues;
 use crate::search::{self, Secret};
-use crate::{RulePack, SecretFinding, escape, mask_mark};
+use crate::{RulePack, SecretFinding, escape, mapped_text, mask_mark};
 use core::fmt;
 use core::ops::Range;
 use std::borrow::Cow;
@@ -230,7 +230,8 @@ impl Redactor {
                     secret.known_id.and_then(|id| self.known.value(id)).map(|(_, value)| value.clone());
                 let value = known.unwrap_or_else(|| {
                     let parts = secret.spans.iter().filter_map(|span| text.get(span.clone()));
-                    escape::fully_unescaped(parts.collect::<Vec<_>>().concat())
+                    mapped_text::decode_percent(&escape::fully_unescaped(parts.collect::<Vec<_>>().concat()))
+                        .text
                 });
                 let number = number_of(&mut self.numbers, rule.clone(), value);
                 bytes.extend_from_slice(mask_mark::format_mark(rule, number).as_bytes());

@@ -1,10 +1,9 @@
 //! The search for secrets: every encoding of a text is looked through, and overlapping findings are
 //! merged.
 //!
-//! A text is scanned as it is, with its JSON escapes decoded (up to [`MAX_NESTING`] times) and, if
-//! it is a stream of events, with the strings of the events joined. Known values are also looked
-//! for with the percent-encoding of the text decoded. Findings in a decoded text are mapped back to
-//! spans of the source. Start reading at [`find_secrets`].
+//! A text is scanned as it is, with its JSON escapes or its percent-encoding decoded (up to
+//! [`MAX_NESTING`] times, in any order) and, if it is a stream of events, with the strings of the
+//! events joined. Findings in a decoded text are mapped back to spans of the source. Start reading at [`find_secrets`].
 
 use crate::escape::MAX_NESTING;
 use crate::known_values::KnownValues;
@@ -182,13 +181,11 @@ impl SecretSearch<'_> {
         forced: Vec<SecretFinding>,
         levels_left: usize,
     ) -> TextFindings {
-        let (pass, mut known) = match &mut self.known {
+        let (pass, known) = match &mut self.known {
             Some(known) => self.pack.scan_with_known(text, known),
             None => (self.pack.scan_with_marks(text, &[]), Vec::new()),
         };
-        let is_percent = self.known.as_ref().is_some_and(|known| known.has_percent_encoded())
-            && levels_left == MAX_NESTING
-            && has_percent(text);
+        let is_percent = levels_left > 0 && has_percent(text);
         if pass.findings.is_empty()
             && known.is_empty()
             && forced.is_empty()
@@ -197,23 +194,16 @@ impl SecretSearch<'_> {
         {
             return TextFindings { marks: pass.marks, ..TextFindings::default() };
         }
-        if is_percent && let Some(all) = &mut self.known {
-            let reading = mapped_text::decode_percent(text);
-            let (_, found) = self.pack.scan_with_known(&reading.text, all);
-            known.extend(
-                found.into_iter().filter_map(|(id, finding)| Some((id, in_source(&reading, finding)?))),
-            );
-        }
         let mut whole: HashMap<_, _> =
             known.iter().map(|(id, finding)| ((finding.span.start, finding.span.end), *id)).collect();
         // Known values come first: at the same place, the known value names the secret.
         let mut all: Vec<SecretFinding> = known.into_iter().map(|(_, finding)| finding).collect();
         all.extend(forced);
         all.extend(pass.findings);
-        if pass.has_hidden_bytes
-            && let Some(deeper) = levels_left.checked_sub(1)
-            && let Some(reading) = mapped_text::unescape_json(text)
-        {
+        let unescaped = pass.has_hidden_bytes.then(|| mapped_text::unescape_json(text)).flatten();
+        let decoded = is_percent.then(|| mapped_text::decode_percent(text));
+        let deeper = levels_left.saturating_sub(1);
+        for reading in unescaped.filter(|_| levels_left > 0).into_iter().chain(decoded) {
             let seen = self.search_unescaped(&reading.text, Vec::new(), deeper);
             for finding in seen.findings {
                 let known = seen.exact_known.get(&(finding.span.start, finding.span.end)).copied();

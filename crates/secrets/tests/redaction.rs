@@ -184,3 +184,22 @@ fn nothing_shows_the_values() {
     redactor.add_known("environment", b"made-up-value");
     assert_eq!(format!("{redactor:?}"), "Redactor { pack: RulePack { name: \"reenact-1\", .. }, .. }");
 }
+
+/// Percent-encoding may hide any letter, of known values and of what rules find.
+#[test]
+fn percent_encoding_is_read_as_what_it_means() {
+    let mut redactor = redactor();
+    redactor.add_known("environment", b"zorro-quilt-lamp");
+    let (token, known) = (key(1), "[masked:environment:1]");
+    assert_eq!(masked(&mut redactor, "a=zorro%2Dquilt-lamp&b=1"), format!("a={known}&b=1"));
+    assert_eq!(masked(&mut redactor, "a=zorro%252Dquilt-lamp"), format!("a={known}"));
+    let encoded = token.replacen('_', "%5F", 1);
+    assert_eq!(
+        masked(&mut redactor, &format!("{token} t={encoded}&c=2")),
+        "[masked:github-token:1] t=[masked:github-token:1]&c=2"
+    );
+    assert_eq!(
+        masked(&mut redactor, "url=postgres%3A%2F%2Fapp%3Ahunter2x%40db"),
+        "url=postgres%3A%2F%2Fapp%3A[masked:url-password:1]%40db"
+    );
+}
