@@ -5,7 +5,7 @@
 
 use crate::escape;
 use core::ops::Range;
-use memchr::memchr;
+use memchr::{memchr, memchr2};
 
 /// Text that was put together from pieces of a source.
 #[derive(Default)]
@@ -117,6 +117,31 @@ pub(crate) fn decode_percent(text: &[u8]) -> MappedText {
     reading
 }
 
+/// Decodes a form (`a=1&b=two+words`): percent-encoding, and a blank for each plus. `None` if the text is no form or has no
+/// plus.
+pub(crate) fn decode_form(text: &[u8]) -> Option<MappedText> {
+    // Every byte that is not in a form ends the look at once, as the first one of JSON does.
+    let is_form = text.iter().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'{' | b'<'));
+    if !is_form || memchr(b'+', text).is_none() || memchr(b'=', text).is_none() {
+        return None;
+    }
+    let mut reading = MappedText { text: Vec::with_capacity(text.len()), runs: Vec::new() };
+    let mut from = 0;
+    while let Some(at) = text.get(from..).and_then(|rest| memchr2(b'%', b'+', rest)) {
+        let found = from + at;
+        reading.push_plain(&text[from..found], from);
+        let (byte, length) = match (text[found], escape::percent_byte(text, found)) {
+            (b'+', _) => (b' ', 1),
+            (_, Some(byte)) => (byte, 3),
+            (other, None) => (other, 1),
+        };
+        reading.push_escaped(&[byte], found, length);
+        from = found + length;
+    }
+    reading.push_plain(text.get(from..).unwrap_or_default(), from);
+    Some(reading)
+}
+
 #[cfg(test)]
 #[allow(clippy::single_range_in_vec_init, reason = "places are compared with lists of one")]
 mod tests {
@@ -147,6 +172,16 @@ mod tests {
         assert_eq!(reading.source_spans(&(1..2)), [1..4]);
         assert_eq!(reading.source_spans(&(0..8)), [0..12]);
         assert_eq!(reading.source_spans(&(6..7)), [8..11]);
+    }
+
+    #[test]
+    fn a_plus_is_a_blank_in_a_form_alone() {
+        let reading = decode_form(b"a=b+c%2Bd%&e=+").unwrap();
+        assert_eq!(reading.text, b"a=b c+d%&e= ");
+        assert_eq!(reading.source_spans(&(3..6)), [3..8]);
+        for text in [&b"a=b%20c"[..], b"1+1", b"a=1 + 2", br#"{"a":"b=c+d"}"#] {
+            assert!(decode_form(text).is_none());
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The search for secrets: every encoding of a text is looked through, and overlapping findings are
 //! merged.
 //!
-//! A text is scanned as it is, with its JSON escapes or its percent-encoding decoded (up to
+//! A text is scanned as it is, with its JSON escapes, its percent-encoding or its form decoded (up to
 //! [`MAX_NESTING`] times, in any order) and, if it is a stream of events, with the strings of the
 //! events joined. Findings in a decoded text are mapped back to spans of the source. Start reading at [`find_secrets`].
 
@@ -174,7 +174,7 @@ impl SecretSearch<'_> {
     }
 
     /// Searches a text as it is and, as often as `levels_left` allows, with its JSON escapes
-    /// decoded.
+    /// or its percent-encoding decoded.
     fn search_unescaped(
         &mut self,
         text: &[u8],
@@ -186,7 +186,9 @@ impl SecretSearch<'_> {
             None => (self.pack.scan_with_marks(text, &[]), Vec::new()),
         };
         let is_percent = levels_left > 0 && has_percent(text);
+        let form = if levels_left > 0 { mapped_text::decode_form(text) } else { None };
         if pass.findings.is_empty()
+            && form.is_none()
             && known.is_empty()
             && forced.is_empty()
             && !pass.has_hidden_bytes
@@ -203,7 +205,7 @@ impl SecretSearch<'_> {
         let unescaped = pass.has_hidden_bytes.then(|| mapped_text::unescape_json(text)).flatten();
         let decoded = is_percent.then(|| mapped_text::decode_percent(text));
         let deeper = levels_left.saturating_sub(1);
-        for reading in unescaped.filter(|_| levels_left > 0).into_iter().chain(decoded) {
+        for reading in unescaped.filter(|_| levels_left > 0).into_iter().chain(decoded).chain(form) {
             let seen = self.search_unescaped(&reading.text, Vec::new(), deeper);
             for finding in seen.findings {
                 let known = seen.exact_known.get(&(finding.span.start, finding.span.end)).copied();

@@ -203,3 +203,14 @@ fn percent_encoding_is_read_as_what_it_means() {
         "url=postgres%3A%2F%2Fapp%3A[masked:url-password:1]%40db"
     );
 }
+
+/// A form writes a blank as a plus: private keys and passwords of several words are in forms, too.
+#[test]
+fn a_plus_in_a_form_is_a_blank() {
+    let mut redactor = redactor();
+    let line = "MadeUp0%2B".repeat(9);
+    let block = format!("-----BEGIN+PRIVATE+KEY-----%0A{line}%0A-----END+PRIVATE+KEY-----");
+    assert_eq!(masked(&mut redactor, &format!("a=1&pem={block}&b=2")), "a=1&pem=[masked:private-key:1]&b=2");
+    let bearer = SeededRandom::new(1).letters("alnum", 40);
+    assert_eq!(masked(&mut redactor, &format!("h=Bearer+{bearer}")), "h=Bearer+[masked:bearer-token:1]");
+}
