@@ -42,6 +42,15 @@ impl SealedRecord {
     /// If it cannot be opened, or is of another format; the message then says how to convert it.
     pub(crate) fn open(given: &OsStr, keys: &runs::KeyFileArgs) -> Result<Self, CommandError> {
         let runs::OpenedRun { path, run, report } = runs::open(given, keys)?;
+        Self::new(path, run, report)
+    }
+
+    /// Takes a record that was opened, with its artifact and its files.
+    ///
+    /// # Errors
+    ///
+    /// If it is of another format; the message then says how to convert it.
+    pub(crate) fn new(path: PathBuf, run: Run, report: Report) -> Result<Self, CommandError> {
         if report.format_id().is_none_or(|id| id.row().dialect != FormatId::Rer) {
             let (name, format) = (path.to_string_lossy(), &report.format);
             return Err(CommandError::impossible(format!(

@@ -11,6 +11,7 @@ use reenact_formats::rer::RerVersion;
 use reenact_formats::rer::rewrite::{BoundBundle, BundleBlob, RewriteError, bind, withhold};
 use reenact_formats::rer::seal::Signer as _;
 use reenact_json::{Digest, Limits};
+use reenact_pack::PackError;
 use reenact_verify::rer::bundle::{ARTIFACT_HASH, REDACTED_COUNT};
 use reenact_verify::rer::{ENVELOPE_HASH, ENVELOPE_SIGNATURE, RUNTIME_SIGNATURE};
 use reenact_verify::{Options, verify};
@@ -104,6 +105,17 @@ fn a_withheld_payload_in_a_bundle_needs_the_key() {
     let again = bind(&withheld.artifact, &blobs(), &limits(), &key).unwrap();
     let (_, archive) = &archives(&files(&again))[0];
     assert_eq!(failed(&verify(archive, &key.keys(), &Options::default())), [""; 0]);
+}
+
+/// An empty file in the place of a blob would be a bundle that fails at its reader's.
+#[test]
+fn a_blob_that_is_not_given_is_an_error() {
+    let key = TestKey::of(1);
+    let bound = bind(&Run::default().artifact(&key, None), &blobs(), &limits(), &key).unwrap();
+    let hashes: Vec<String> = blobs().iter().map(|blob| blob.hash.to_string()).collect();
+    let text = format!("the blob {} was not given", hashes.iter().min().unwrap());
+    let error = PackError::Io { kind: std::io::ErrorKind::NotFound, text };
+    assert_eq!(bound.pack(&blobs(), |_| None, Vec::new()), Err(error));
 }
 
 #[test]

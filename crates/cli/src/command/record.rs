@@ -10,18 +10,19 @@
 //!
 //! Start reading at `RecordArgs::run_recorded`.
 
+mod bundle_out;
+
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use reenact_formats::rer::rewrite;
 use reenact_gateway::{
     EnforcedPolicy, Gateway, GatewayLimits, GatewayMode, GatewayToken, NetworkEnvironment, RecordingConfig,
 };
 use reenact_json::Shown;
-use reenact_keys::durable::{self, Readers};
+use reenact_keys::durable;
 use reenact_keys::{KeyName, SecretKey};
 use reenact_record::approval::ApprovalQueue;
 use reenact_record::wal::{self, WalDir};
@@ -235,35 +236,15 @@ impl RecordArgs {
                 ))
             })?;
         let sealed = match self.bundle_path() {
-            Some(bundle) => self.write_bundle(sealed, &signing, bundle)?,
+            Some(bundle) => bundle_out::write(sealed, &signing.key, bundle, self.force)?,
             None => sealed,
         };
         self.print_summary(&signing, &finished, counts, &sealed, envelope_file.as_deref())
     }
 
-    /// Returns the path of `--out` if it asks for a bundle, by its ending `.rer.tar.gz`.
+    /// Returns the path of `--out` if it asks for a bundle.
     fn bundle_path(&self) -> Option<&Path> {
-        self.out.as_deref().filter(|out| out.to_string_lossy().ends_with(".rer.tar.gz"))
-    }
-
-    /// Packs the sealed artifact into a bundle, and returns the seal with the bundle's path. The artifact
-    /// stays in `.reenact/runs`.
-    fn write_bundle(
-        &self,
-        sealed: SealedArtifact,
-        signing: &RecordingKey,
-        bundle: &Path,
-    ) -> Result<SealedArtifact, CommandError> {
-        let artifact = reenact_verify::disk::read(&sealed.path).map_err(impossible)?;
-        let bound = rewrite::bind(&artifact, &[], &reenact_json::Limits::default(), &signing.key);
-        let bytes = bound.map_err(impossible)?.pack(&[], |_| None, Vec::new()).map_err(impossible)?;
-        let write = if self.force { durable::replace } else { durable::create };
-        write(bundle, &bytes, Readers::Owner).map_err(|error| {
-            let path = sealed.path.to_string_lossy();
-            output::print_notice(&format!("the run is sealed all the same: {}", Shown::whole(&path)));
-            CommandError::unwritable(bundle, &error)
-        })?;
-        Ok(SealedArtifact { path: bundle.to_owned(), size: bytes.len() as u64, ..sealed })
+        bundle_out::requested(self.out.as_deref())
     }
 
     /// Starts the gateway on a free port of 127.0.0.1, runs the agent behind it until it ends, and stops the gateway.
@@ -419,7 +400,7 @@ impl RecordArgs {
             if let Some(advice) = unsealed_notice(&runs::run_store().unsealed_runs().unwrap_or_default()) {
                 output::print_notice(&advice);
             }
-            let (name, command) = (self.run_name(), command_line(&summary.command));
+            let (name, command) = (self.run_name(&sealed.path), command_line(&summary.command));
             output::print_notice(&format!("next: reenact show {name}"));
             output::print_notice(&format!("      reenact replay {name} -- {command}"));
         }
@@ -430,10 +411,11 @@ impl RecordArgs {
         })
     }
 
-    /// Returns the name of this run for the commands that the summary suggests: the path of `--out`, or `last`.
-    fn run_name(&self) -> String {
+    /// Returns the name of this run for the commands that the summary suggests: the path that was written for `--out`,
+    /// or `last`.
+    fn run_name(&self, written: &Path) -> String {
         match &self.out {
-            Some(path) => shell_quoted(&path.to_string_lossy()),
+            Some(_) => shell_quoted(&written.to_string_lossy()),
             None => "last".into(),
         }
     }

@@ -103,6 +103,44 @@ fn a_bundle_where_one_is_wanted() {
     project.run(&[&["record", "-q", "--force"], &record[1..]].concat()).expect(0, "...\n", "");
 }
 
+/// No bundle can say that a file is absent: the run is written as an artifact, and the agent's exit code is kept.
+#[test]
+fn a_bundle_of_a_run_that_reports_an_absent_file() {
+    let project = TestProject::new(Script::travel());
+    let hash = "a".repeat(64);
+    let tell = format!(
+        r#"
+        host=${{REENACT_REPORT_URL#http://}}; path=/${{host#*/}}; host=${{host%%/*}}
+        report='{{"type":"rer.artifact.written","payload":{{"artifact_hash":"{hash}","name":"trip.md","size_bytes":3}}}}'
+        exec 3<>"/dev/tcp/${{host%:*}}/${{host#*:}}"
+        printf 'POST %s HTTP/1.1\r\nhost: %s\r\ncontent-length: %s\r\nconnection: close\r\n\r\n%s' "$path" "$host" "${{#report}}" "$report" >&3
+        head -1 <&3; exit 7
+        "#
+    );
+    let record = ["record", "-q", "--out", "run.rer.tar.gz", "--", "bash", "-c", &tell];
+    let absent = format!(
+        "reenact: run.rer.tar.gz: no bundle was made: the agent reported 1 file that is not here, trip.md (sha256 {hash}); the run is in"
+    );
+    project.run(&record).expect(
+        7,
+        "HTTP/1.1 204 No Content\r\n",
+        &format!(
+            "{absent} run.rer.json\nreenact: with that file: reenact bundle create run.rer.json --as rer --blob FILE --output run.rer.tar.gz\n"
+        ),
+    );
+    assert!(!project.folder.path().join("run.rer.tar.gz").exists());
+    project.run(&["verify", "run.rer.json"]).expect(0, "run.rer.json  rer-artifact/0.2\n...\n", "");
+    // The artifact of the first run is not replaced by that of the second.
+    let first = fs::read(project.folder.path().join("run.rer.json")).unwrap();
+    let again = [&["record", "--force"], &record[2..]].concat();
+    project.run(&again).expect(
+        7,
+        "HTTP/1.1 204 No Content\r\n",
+        &format!("{absent} .reenact/runs/[..]/artifact.rer.json\n...\nreenact: next: reenact show .reenact/runs/[..]/artifact.rer.json\n...\n"),
+    );
+    assert_eq!(fs::read(project.folder.path().join("run.rer.json")).unwrap(), first);
+}
+
 #[test]
 fn another_upstream_and_another_key() {
     let project = TestProject::new(Script::travel());

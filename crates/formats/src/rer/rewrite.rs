@@ -4,7 +4,7 @@
 //! Nothing that the hash chain covers changes; everything comes out in canonical form. Start reading at [`withhold`]
 //! and [`bind`].
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use reenact_json::canonical::{self, ObjectPart};
 use reenact_json::{CanonicalFault, Digest, Limits, Value};
@@ -223,7 +223,7 @@ impl BoundBundle {
     ///
     /// # Errors
     ///
-    /// [`PackError`] if the archive cannot be written to `sink`.
+    /// [`PackError`] if the archive cannot be written to `sink`, or `content` does not have a blob.
     pub fn pack<'b, W: Write>(
         &self,
         blobs: &[BundleBlob],
@@ -240,7 +240,10 @@ impl BoundBundle {
         hashes.sort_by_key(Digest::hex);
         hashes.dedup();
         for hash in hashes {
-            let bytes = content(hash).unwrap_or_default();
+            let bytes = content(hash).ok_or_else(|| PackError::Io {
+                kind: io::ErrorKind::NotFound,
+                text: format!("the blob {hash} was not given"),
+            })?;
             archive.add(&format!("blobs/{hash}.bin"), bytes.len() as u64, bytes)?;
         }
         archive.finish()
