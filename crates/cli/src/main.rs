@@ -15,6 +15,7 @@
 //! | `envelope`, `prices` | envelopes and price tables as people write them |
 //! | `vendors` | the environment variables that lead an agent to the gateway |
 //! | `child`, `runtime` | the agent's process, its signals, and the tokio runtime |
+//! | `hardening` | the memory of this process, closed to the agent |
 //! | `terminal`, `passphrase`, `progress`, `quantity` | prompts, progress bar, numbers for people |
 //!
 //! Start reading at `command/mod.rs`; `command/record.rs` and `command/replay/mod.rs` are the two largest commands.
@@ -23,6 +24,7 @@ mod child;
 mod command;
 mod config;
 mod envelope;
+mod hardening;
 mod output;
 mod passphrase;
 mod prices;
@@ -45,6 +47,10 @@ use output::CommandError;
 fn main() -> ExitCode {
     // A replay starts this program again as the sandbox's trampoline, which must run before anything else in the process.
     reenact_sandbox::trampoline::run_if_trampoline();
+    if let Err(error) = hardening::protect_memory() {
+        output::print_notice(&format!("the memory of this process cannot be protected: {error}"));
+        return ExitCode::from(2);
+    }
     let arguments = match command::ReenactArgs::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return output::print_usage(&error),

@@ -13,6 +13,7 @@ mod lifecycle {
     mod formats;
     mod killed;
     mod kills;
+    mod memory;
     mod planted;
     pub(crate) mod project;
     mod records;

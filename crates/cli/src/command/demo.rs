@@ -13,7 +13,7 @@ use reenact_testkit::{Script, ScriptedVendor, Vendor};
 use reenact_verify::render::Tone;
 
 use crate::output::{self, CommandError, paint};
-use crate::vendors;
+use crate::{hardening, vendors};
 
 /// Record an agent, catch a forgery, replay the run offline: no key, no network, a few seconds
 #[derive(clap::Args)]
@@ -163,7 +163,8 @@ impl DemoFolder {
         let name = self.program.file_name().unwrap_or(OsStr::new("reenact"));
         let path = std::env::var_os("PATH").unwrap_or_default();
         let path = self.program.parent().map(Path::to_owned).into_iter().chain(std::env::split_paths(&path));
-        Command::new(&self.program)
+        let mut command = Command::new(&self.program);
+        command
             .args(words.iter().map(|word| if *word == "reenact" { name } else { OsStr::new(*word) }))
             .env(
                 "PATH",
@@ -172,9 +173,8 @@ impl DemoFolder {
             .current_dir(&self.folder)
             .env("XDG_CONFIG_HOME", self.folder.join(user))
             .env_remove("OPENAI_API_KEY")
-            .envs(variables.iter().copied())
-            .output()
-            .map_err(io_failure)
+            .envs(variables.iter().copied());
+        hardening::with_inherited_limits(|| command.output()).map_err(io_failure)
     }
 
     /// Writes a copy of the run in which one digit of a price is changed.

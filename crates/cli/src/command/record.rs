@@ -37,7 +37,7 @@ use reenact_wire::price::PriceTable;
 use crate::child::{self, SignalForwarder};
 use crate::config::UserConfig;
 use crate::output::{self, CommandError};
-use crate::{envelope, prices, quantity, runs, runtime, settings, vendors};
+use crate::{envelope, hardening, prices, quantity, runs, runtime, settings, vendors};
 
 /// Record a run: watch an agent's calls to its models, and seal them into a file that anyone can verify and replay
 ///
@@ -268,17 +268,17 @@ impl RecordArgs {
             return Err(CommandError::impossible("there is no command to run"));
         };
         let started = Instant::now();
-        let child = Command::new(program)
+        let mut command = Command::new(program);
+        command
             .args(arguments)
             .env_clear()
             .envs(vendors::agent_environment(inherited_env, vendors::base_urls(&gateway)))
-            .env(vendors::REPORT_URL_VARIABLE, gateway.report_url())
-            .spawn()
-            .map_err(|error| {
-                let name = program.to_string_lossy();
-                let message = format!("{}: cannot be started: {error}", Shown::whole(&name));
-                CommandError::Failed { code: child::spawn_error_code(&error), message }
-            })?;
+            .env(vendors::REPORT_URL_VARIABLE, gateway.report_url());
+        let child = hardening::with_inherited_limits(|| command.spawn()).map_err(|error| {
+            let name = program.to_string_lossy();
+            let message = format!("{}: cannot be started: {error}", Shown::whole(&name));
+            CommandError::Failed { code: child::spawn_error_code(&error), message }
+        })?;
         let mut notes: Vec<String> = gateway.warnings().iter().map(ToString::to_string).collect();
         let exit = signals.wait(child).await.unwrap_or_else(|error| {
             // The agent did run, and its calls are recorded, so that this is only a note.

@@ -40,7 +40,7 @@ use self::answers::PlayerAnswers;
 use crate::child::{self, SignalForwarder};
 use crate::output::{self, CommandError};
 use crate::runs::KeyFileArgs;
-use crate::{quantity, runs, runtime, settings, vendors};
+use crate::{hardening, quantity, runs, runtime, settings, vendors};
 
 /// Replay a run: the same agent on the recorded answers, with no network, no API key and no bill
 ///
@@ -259,8 +259,7 @@ impl ReplayArgs {
         let mut command = Command::new(program);
         command.args(arguments).env_clear().envs(self.agent_environment(setup, address));
         self.redirect_stdout(&mut command)?;
-        let child = command
-            .spawn()
+        let child = hardening::with_inherited_limits(|| command.spawn())
             .map_err(|error| self.spawn_failure(&error.to_string(), child::spawn_error_code(&error)))?;
         Ok(RunningAgent { child, gateway, enforcement: SandboxReport::not_enforced(why) })
     }
@@ -279,7 +278,7 @@ impl ReplayArgs {
         plan.env = Some(self.agent_environment(setup, address));
         let (mut command, handshake) = plan.prepare()?;
         self.redirect_stdout(&mut command)?;
-        let mut child = command.spawn().map_err(SandboxError::Spawn)?;
+        let mut child = hardening::with_inherited_limits(|| command.spawn()).map_err(SandboxError::Spawn)?;
         // The command keeps the child's end of the handshake open, so that EOF would not be seen.
         drop(command);
         let started = (|| {

@@ -1,0 +1,91 @@
+//! The memory of a recorder: closed to its agent, which runs as the same user, and in no core file.
+//!
+//! Root may read any process. So where the tests run as root, recorder and agent become an ordinary user.
+
+#![cfg(target_os = "linux")]
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use reenact_testkit::fixture::TestDir;
+
+use super::project::REENACT;
+
+/// User and group that no file belongs to.
+const NOBODY: u32 = 65_534;
+
+/// Runs `reenact` as an ordinary user and returns what it printed to standard output. The soft limit on core files is
+/// `core_limit` when it starts.
+fn output_as_user(core_limit: &str, arguments: &[&str]) -> String {
+    let folder = TestDir::within(std::env::temp_dir());
+    fs::create_dir_all(folder.join("work")).unwrap();
+    let mut shell = Command::new("sh");
+    let mut program = PathBuf::from(REENACT);
+    if rustix::process::geteuid().is_root() {
+        // The folder of the build may be closed to others.
+        program = folder.join("reenact");
+        fs::copy(REENACT, &program).unwrap();
+        for folder in [folder.path().to_owned(), folder.join("work")] {
+            fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
+            chown(&folder, Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        // This also drops the supplementary groups.
+        shell.uid(NOBODY).gid(NOBODY);
+    }
+    let set_limit = format!("ulimit -S -c {core_limit}; exec \"$@\"");
+    shell.args(["-c", &set_limit, "sh"]).arg(program).args(arguments);
+    shell.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).env("LC_ALL", "C");
+    for variable in ["HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "TMPDIR"] {
+        shell.env(variable, folder.join("work"));
+    }
+    let output = shell.current_dir(folder.join("work")).output().unwrap();
+    let (stdout, stderr) =
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{stdout}{stderr}");
+    stdout
+}
+
+/// The environment of a process is as readable as its memory, but is also closed to readers whom the Yama module keeps from
+/// the memory of processes that are not their children.
+#[test]
+fn the_agent_cannot_read_the_memory_of_its_recorder() {
+    let agent = r#"
+        try() { if head -c 1 "/proc/$2/$3" > /dev/null 2>&1; then echo "$1 $3 open"; else echo "$1 $3 closed"; fi }
+        try recorder $PPID environ
+        try recorder $PPID mem
+        try recorder $PPID maps
+        try agent $$ environ
+        sleep 60 & other=$!
+        try other $other environ
+        kill $other"#;
+    assert_eq!(
+        output_as_user("0", &["record", "-q", "--", "sh", "-c", agent]),
+        "recorder environ closed\nrecorder mem closed\nrecorder maps closed\nagent environ open\nother environ open\n"
+    );
+}
+
+#[test]
+fn a_recorder_leaves_no_core_file_and_its_agent_may() {
+    let agent = "grep 'core file' /proc/$PPID/limits | tr -s ' '; ulimit -S -c";
+    let hard = Command::new("sh").args(["-c", "ulimit -H -c"]).output().unwrap().stdout;
+    let hard = String::from_utf8(hard).unwrap();
+    // The hard limit may be 0 where the tests run; the soft one can be no higher.
+    let soft = if hard.trim() == "0" { "0" } else { "1" };
+    let printed = output_as_user(soft, &["record", "-q", "--", "sh", "-c", agent]);
+    let (recorder, agent) = printed.split_once('\n').unwrap();
+    assert!(recorder.starts_with("Max core file size 0 "), "{recorder}");
+    assert_eq!(agent.trim(), soft);
+}
+
+/// The sandbox writes the user and group maps of its own process, which a process that is closed to others cannot do.
+#[test]
+fn an_ordinary_user_has_a_sandbox_where_the_kernel_gives_one() {
+    let agent = r#"unshare --user --map-root-user --net true 2> /dev/null && echo given || echo refused"#;
+    let is_given = output_as_user("0", &["record", "-q", "--", "sh", "-c", agent]) == "given\n";
+    let report = output_as_user("0", &["doctor"]);
+    let sandbox = report.lines().find(|line| line.contains("sandbox")).unwrap();
+    assert_eq!(sandbox.trim_start().starts_with("ok"), is_given, "{report}");
+}
