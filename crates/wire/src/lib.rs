@@ -28,6 +28,7 @@ pub mod conversation;
 pub mod error_reply;
 pub mod exchange;
 pub mod key;
+mod line_check;
 pub mod message;
 pub mod price;
 pub mod prompt;

@@ -5,9 +5,10 @@
 //! complete and decided on. An answer that cannot be parsed is an error, since some client may parse it all the
 //! same. Start reading at [`ToolCallScanner::scan_event`] for streams and [`scan_answer`] for documents.
 
-use reenact_json::{Limits, Value};
+use reenact_json::{Limits, Value, ValueKind};
 
 use crate::call_ids::CallIds;
+use crate::line_check::has_same_lines;
 use crate::message::{ToolCall, Usage};
 use crate::protocol::{Endpoint, is_end_mark};
 use crate::sse::SseEvent;
@@ -31,6 +32,35 @@ pub struct ScannedAnswer {
 /// [`UnreadableAnswer`] if the body is not JSON, or if the interface cannot list all calls in it.
 pub fn scan_answer(endpoint: Endpoint, body: &[u8]) -> Result<ScannedAnswer, UnreadableAnswer> {
     endpoint.protocol().scan_answer(Value::parse(body, &Limits::default()).map_err(|_| UnreadableAnswer)?)
+}
+
+/// Finds the tool calls of an answer with the status of an error, for clients that do not look at the status.
+///
+/// Errors need not be JSON: proxies send pages and plain text. A text in which no client finds a document or an event
+/// has no calls. A list of documents, as some servers send errors, has the calls of all of them.
+///
+/// # Errors
+/// [`UnreadableAnswer`] if a client may find tool calls where this function cannot list them.
+pub fn scan_error_answer(endpoint: Endpoint, body: &[u8]) -> Result<ScannedAnswer, UnreadableAnswer> {
+    let Ok(document) = Value::parse(body, &Limits::default()) else {
+        return if may_be_read(body) { Err(UnreadableAnswer) } else { Ok(ScannedAnswer::default()) };
+    };
+    let one = (document.kind() != ValueKind::Array).then_some(document);
+    let mut calls = Vec::new();
+    for document in one.into_iter().chain(document.elements()) {
+        if matches!(document.kind(), ValueKind::Object | ValueKind::Array) {
+            calls.extend(endpoint.protocol().scan_answer(document)?.calls);
+        }
+    }
+    Ok(ScannedAnswer { calls, ..ScannedAnswer::default() })
+}
+
+/// Returns true if some client may find a document or an event in a text that is not JSON: laxer readers take JSON
+/// with errors in it, behind a byte order mark, and in UTF-16 or UTF-32.
+fn may_be_read(body: &[u8]) -> bool {
+    let mut lines = body.split(|byte| matches!(byte, b'\r' | b'\n'));
+    matches!(body.trim_ascii_start().first(), Some(b'{' | b'[' | 0x00 | 0xEF | 0xFE | 0xFF))
+        || lines.any(|line| line.starts_with(b"data:"))
 }
 
 /// Finds the tool calls in a stream of events, and tells when bytes must be held back.
@@ -99,10 +129,10 @@ impl ToolCallScanner {
     /// Takes the next event, and returns the calls that it completes.
     ///
     /// # Errors
-    /// [`UnreadableAnswer`] if the event has an unknown field, its data is not JSON, or the stream has more
-    /// than 1,024 calls.
+    /// [`UnreadableAnswer`] if the event has an unknown field or one that only some clients see, if its data is not
+    /// JSON or has a value of another type where calls are looked for, or if the stream has more than 1,024 calls.
     pub fn scan_event(&mut self, event: &SseEvent) -> Result<Vec<ToolCall>, UnreadableAnswer> {
-        if !has_known_fields(&event.raw) {
+        if !has_same_lines(&event.raw) {
             return Err(UnreadableAnswer);
         }
         // Clients dispatch no event without data (HTML, section 9.2.6).
@@ -242,17 +272,6 @@ pub(crate) fn part_index(value: Option<Value<'_>>) -> Result<Option<u64>, Unread
         .filter(|value| !value.is_null())
         .map(|value| value.unsigned_integer().ok_or(UnreadableAnswer))
         .transpose()
-}
-
-/// Returns true if every line of an event is a known field or a comment. Other lines may be a document under a
-/// wrong `content-type`, which some client would parse.
-fn has_known_fields(raw: &[u8]) -> bool {
-    let raw = raw.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(raw);
-    let mut lines = raw.split(|byte| matches!(byte, b'\r' | b'\n'));
-    lines.all(|line| {
-        let field = line.split(|byte| *byte == b':').next().unwrap_or_default();
-        matches!(field, b"" | b"data" | b"event" | b"id" | b"retry")
-    })
 }
 
 /// Input of a tool without parameters: a stream sends none at all, and an empty object is meant.

@@ -90,7 +90,7 @@ fn what_is_no_answer() {
         parse_answer(CONTENT, false, odd).unwrap(),
         ModelAnswer { is_complete: true, ..ModelAnswer::default() }
     );
-    assert_eq!(scan_answer(CONTENT, odd).unwrap().calls, []);
+    assert_eq!(scan_answer(CONTENT, odd), Err(UnreadableAnswer));
 }
 
 /// The scanner finds the calls of every candidate, with the ids that the next request has for them.

@@ -157,7 +157,7 @@ pub(crate) fn is_spooled(
 ) -> bool {
     let calls_model = endpoint.is_some_and(Endpoint::calls_a_model);
     let is_checked = is_admitted && endpoint.is_some();
-    !(is_stream(headers) || is_success(status) && (calls_model || is_checked))
+    !(is_stream(headers) || is_checked || is_success(status) && calls_model)
 }
 
 #[cfg(test)]
@@ -177,7 +177,8 @@ mod tests {
             (chat, false, 500, &json, true),
             (models, false, 200, &json, true),
             (models, true, 200, &json, false),
-            (models, true, 404, &json, true),
+            (models, true, 404, &json, false),
+            (chat, true, 500, &json, false),
             (None, false, 200, &events, false),
         ] {
             let found = is_spooled(endpoint, is_admitted, status, headers);

@@ -68,13 +68,15 @@ pub(super) enum DocumentRuling {
 }
 
 impl AnswerFilter {
-    /// Reads a document to its end, and has its tool calls decided on. `decode` removes the content codings;
-    /// `None` from it means that the body cannot be parsed.
+    /// Reads a document to its end, and has its tool calls decided on. With `is_success` false the document is an
+    /// error, which need not be JSON. `decode` removes the content codings; `None` from it means that the body
+    /// cannot be parsed.
     ///
     /// # Errors
     /// [`AnswerAborted`] if the answer broke off: nothing of it is handed on.
     pub(super) async fn filter_document(
         mut self,
+        is_success: bool,
         decode: impl Fn(&[u8]) -> Option<Vec<u8>>,
     ) -> Result<DocumentRuling, AnswerAborted> {
         let unsent = WithholdOnDrop(Some(&self.exchange));
@@ -106,7 +108,8 @@ impl AnswerFilter {
             return Err(AnswerAborted);
         }
         let scanned = decode(&body).filter(|_| is_within_limit).ok_or(tool_calls::UnreadableAnswer);
-        let mut scanned = scanned.and_then(|body| tool_calls::scan_answer(self.endpoint, &body));
+        let scan = if is_success { tool_calls::scan_answer } else { tool_calls::scan_error_answer };
+        let mut scanned = scanned.and_then(|body| scan(self.endpoint, &body));
         let call_ids = self.exchange.with(|exchange| exchange.call_ids());
         if let (Ok(scan), Some(mut call_ids)) = (&mut scanned, call_ids) {
             call_ids.fill(&mut scan.calls);

@@ -1,7 +1,7 @@
 //! Recording: a request is recorded and sent to its vendor; the answer comes back, with a copy for the record.
 //!
-//! Without an envelope the answer passes through a [`RecordedBody`]. Under an envelope a successful answer of a
-//! known interface passes through an [`AnswerFilter`] instead. HTTP types become observations in `observations`;
+//! Without an envelope the answer passes through a [`RecordedBody`]. Under an envelope an answer of a known interface,
+//! also one with the status of an error, passes through an [`AnswerFilter`] instead. HTTP types become observations in `observations`;
 //! `reenact-capture` makes events of them. Start reading at [`RecordingProxy::serve`].
 
 mod body_batcher;
@@ -152,9 +152,7 @@ impl RecordingProxy {
         exchange.with(|exchange| exchange.take_head(status, version, header_list(&came)));
         // The connection to the client has an HTTP version of its own.
         head.version = Version::HTTP_11;
-        if let (Some(gate), Some(endpoint)) = (gate, endpoint)
-            && head.status.is_success()
-        {
+        if let (Some(gate), Some(endpoint)) = (gate, endpoint) {
             let filter = AnswerFilter {
                 gate: Arc::clone(gate),
                 upstream,
@@ -189,8 +187,8 @@ impl RecordingProxy {
             return Ok(Response::from_parts(head, ClientBody::Filtered(Box::new(stream))));
         }
         let endpoint = filter.endpoint;
-        let max_body_bytes = self.max_body_bytes;
-        let whole = filter.filter_document(|body| {
+        let (max_body_bytes, is_success) = (self.max_body_bytes, head.status.is_success());
+        let whole = filter.filter_document(is_success, |body| {
             // A stream with a content coding, in spite of `identity`, is not waited for.
             if is_stream { None } else { decode::decode_whole(&codings, body, false, max_body_bytes).ok() }
         });

@@ -4,6 +4,7 @@ use reenact_json::{Value, ValueKind};
 
 use crate::exchange::string_text;
 use crate::message::{ToolCall, VendorError};
+use crate::tool_calls::UnreadableAnswer;
 
 /// Returns the type of an event. Clients take the name of the event if its data has no `type`.
 pub(super) fn event_type(event: Value<'_>, name: &str) -> String {
@@ -23,6 +24,32 @@ pub(super) fn count_at(value: Value<'_>, path: &[&str]) -> u64 {
 /// Returns true if the named member is an array.
 pub(super) fn is_list(document: Value<'_>, name: &str) -> bool {
     document.member(name).is_some_and(|list| list.kind() == ValueKind::Array)
+}
+
+/// Returns a member that an answer has as an object; `None` if it is missing or null.
+///
+/// # Errors
+/// [`UnreadableAnswer`] for a value of another type: some client may look for tool calls in it all the same.
+pub(super) fn optional_object<'a>(member: Option<Value<'a>>) -> Result<Option<Value<'a>>, UnreadableAnswer> {
+    let member = member.filter(|member| !member.is_null());
+    if member.is_none_or(|member| is_object(&member)) { Ok(member) } else { Err(UnreadableAnswer) }
+}
+
+/// Returns the elements of a member that an answer has as a list of objects; none if it is missing or null.
+///
+/// # Errors
+/// [`UnreadableAnswer`] for a value or an element of another type.
+pub(super) fn optional_objects<'a>(member: Option<Value<'a>>) -> Result<Vec<Value<'a>>, UnreadableAnswer> {
+    let Some(list) = member.filter(|member| !member.is_null()) else { return Ok(Vec::new()) };
+    let elements: Vec<Value<'a>> = list.elements().collect();
+    let is_list = list.kind() == ValueKind::Array && elements.iter().all(is_object);
+    if is_list { Ok(elements) } else { Err(UnreadableAnswer) }
+}
+
+/// Returns the input of a tool call as text: of a string its content, of another value its JSON, nothing of null.
+pub(super) fn input_text(input: Option<Value<'_>>) -> String {
+    let Some(input) = input.filter(|input| !input.is_null()) else { return String::new() };
+    string_text(Some(input)).unwrap_or_else(|| String::from_utf8_lossy(input.text()).into_owned())
 }
 
 pub(super) fn is_object(value: &Value<'_>) -> bool {

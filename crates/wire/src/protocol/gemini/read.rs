@@ -5,7 +5,7 @@ use reenact_json::{Value, ValueKind};
 use crate::exchange::string_text;
 use crate::message::{ModelAnswer, ToolCall, Usage, VendorError};
 use crate::protocol::StreamAssembler;
-use crate::protocol::reading::{count_at, member_at};
+use crate::protocol::reading::{count_at, is_object, member_at, optional_object, optional_objects};
 use crate::tool_calls::UnreadableAnswer;
 
 /// Largest number of calls in one answer; a hostile stream could have any number.
@@ -92,18 +92,26 @@ pub(super) fn tool_call(function: Value<'_>) -> ToolCall {
 /// Returns every tool call of a chunk, in any of its candidates.
 ///
 /// # Errors
-/// [`UnreadableAnswer`] for arguments that come in pieces, which Vertex offers on request: they are not
-/// assembled here.
+/// [`UnreadableAnswer`] if a value on the way to a call has another type than in Google's answers, and for arguments
+/// that come in pieces, which Vertex offers on request: they are not assembled here.
 pub(super) fn client_tool_calls(chunk: Value<'_>) -> Result<Vec<ToolCall>, UnreadableAnswer> {
-    let candidates = chunk.member("candidates").into_iter().flat_map(|candidates| candidates.elements());
-    let functions = candidates.flat_map(parts).filter_map(|part| part.member("functionCall"));
+    if !is_object(&chunk) {
+        return Err(UnreadableAnswer);
+    }
     let mut calls = Vec::new();
-    for function in functions.filter(|function| function.kind() == ValueKind::Object) {
-        let [pieces, continues] = function.select_members(["partialArgs", "willContinue"]);
-        if pieces.or(continues).is_some() || calls.len() >= MAX_CALLS {
-            return Err(UnreadableAnswer);
+    for candidate in optional_objects(chunk.member("candidates"))? {
+        let Some(content) = optional_object(candidate.member("content"))? else { continue };
+        for part in optional_objects(content.member("parts"))? {
+            // Google's clients take both spellings.
+            for function in part.select_members(["functionCall", "function_call"]) {
+                let Some(function) = optional_object(function)? else { continue };
+                let [pieces, continues] = function.select_members(["partialArgs", "willContinue"]);
+                if pieces.or(continues).is_some() || calls.len() >= MAX_CALLS {
+                    return Err(UnreadableAnswer);
+                }
+                calls.push(tool_call(function));
+            }
         }
-        calls.push(tool_call(function));
     }
     Ok(calls)
 }

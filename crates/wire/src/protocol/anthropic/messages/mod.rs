@@ -11,7 +11,7 @@ use reenact_json::Value;
 use crate::error_reply::ErrorReply;
 use crate::exchange::{ParsedRequest, string_text};
 use crate::message::{ModelAnswer, ToolCall, Usage};
-use crate::protocol::reading::{event_type, is_list};
+use crate::protocol::reading::{event_type, is_list, is_object, optional_object};
 use crate::protocol::{Delivery, Protocol, StreamAssembler, ends_with_segments};
 use crate::sse::RawSseEvent;
 use crate::tool_calls::{OpenCalls, PartialCall, ScannedAnswer, UnreadableAnswer, part_index};
@@ -50,7 +50,7 @@ impl Protocol for MessagesProtocol {
     }
 
     fn scan_answer(&self, document: Value<'_>) -> Result<ScannedAnswer, UnreadableAnswer> {
-        Ok(read::scan_answer(document))
+        read::scan_answer(document)
     }
 
     fn scan_event(
@@ -60,12 +60,15 @@ impl Protocol for MessagesProtocol {
         calls: &mut OpenCalls,
         usage: &mut Option<Usage>,
     ) -> Result<Vec<ToolCall>, UnreadableAnswer> {
+        if !is_object(&event) {
+            return Err(UnreadableAnswer);
+        }
         let kind = event_type(event, name);
         read::update_usage(usage, &kind, event);
         let key = part_index(event.member("index"))?.unwrap_or_default().to_string();
         match kind.as_str() {
             "content_block_start" => {
-                let block = event.member("content_block");
+                let block = optional_object(event.member("content_block"))?;
                 if let Some(mut call) = block.and_then(read::client_tool_call) {
                     // The input here is an empty object, a placeholder for the pieces that follow.
                     let first = std::mem::take(&mut call.input);
@@ -73,14 +76,16 @@ impl Protocol for MessagesProtocol {
                 }
             }
             "content_block_delta" => {
-                let piece = event.member("delta").and_then(|delta| string_text(delta.member("partial_json")));
+                let delta = optional_object(event.member("delta"))?;
+                let piece = delta.and_then(|delta| string_text(delta.member("partial_json")));
                 if let (Some(piece), Some(call)) = (piece, calls.reopen(&key)) {
                     call.input += &piece;
                 }
             }
             "content_block_stop" => return Ok(calls.close(|open| open == key)),
             "message_start" => {
-                return Ok(event.member("message").map(read::scan_answer).unwrap_or_default().calls);
+                let message = optional_object(event.member("message"))?;
+                return message.map_or(Ok(Vec::new()), |message| Ok(read::scan_answer(message)?.calls));
             }
             "message_stop" => return Ok(calls.close(|_| true)),
             _ => {}

@@ -7,8 +7,10 @@ use reenact_json::{Value, ValueKind};
 use crate::exchange::{ParsedRequest, string_text};
 use crate::message::{ModelAnswer, ToolCall, ToolResult, Usage};
 use crate::protocol::StreamAssembler;
-use crate::protocol::reading::{PartialCalls, count_at, event_type, member_at, vendor_error};
-use crate::tool_calls::ScannedAnswer;
+use crate::protocol::reading::{
+    PartialCalls, count_at, event_type, is_object, member_at, optional_objects, vendor_error,
+};
+use crate::tool_calls::{ScannedAnswer, UnreadableAnswer};
 
 /// Parses a request: the model, and from its messages the earlier calls and their results.
 pub(super) fn request(document: Value<'_>) -> ParsedRequest {
@@ -52,10 +54,16 @@ fn vendor_tools(tools: Option<Value<'_>>, servers: Option<Value<'_>>) -> Vec<Str
 }
 
 /// Returns every tool call that a document asks its client for, and the usage.
-pub(super) fn scan_answer(document: Value<'_>) -> ScannedAnswer {
+///
+/// # Errors
+/// [`UnreadableAnswer`] if the document is no object, or its content no list of objects.
+pub(super) fn scan_answer(document: Value<'_>) -> Result<ScannedAnswer, UnreadableAnswer> {
+    if !is_object(&document) {
+        return Err(UnreadableAnswer);
+    }
     let [content, took] = document.select_members(["content", "usage"]);
-    let blocks = content.into_iter().flat_map(|content| content.elements());
-    ScannedAnswer { calls: blocks.filter_map(client_tool_call).collect(), usage: usage(took) }
+    let calls = optional_objects(content)?.into_iter().filter_map(client_tool_call).collect();
+    Ok(ScannedAnswer { calls, usage: usage(took) })
 }
 
 /// Returns the tool call of a block; `None` for text and for tools that the vendor runs by itself.

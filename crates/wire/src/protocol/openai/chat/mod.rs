@@ -8,9 +8,9 @@ mod write;
 
 use reenact_json::Value;
 
-use crate::exchange::{ParsedRequest, string_text};
+use crate::exchange::ParsedRequest;
 use crate::message::{ModelAnswer, ToolCall, Usage};
-use crate::protocol::reading::{is_list, is_object};
+use crate::protocol::reading::{is_list, is_object, optional_object, optional_objects};
 use crate::protocol::{Delivery, Protocol, StreamAssembler, ends_with_segments, is_end_mark};
 use crate::sse::RawSseEvent;
 use crate::tool_calls::{OpenCalls, ScannedAnswer, UnreadableAnswer, part_index};
@@ -49,7 +49,7 @@ impl Protocol for ChatCompletionsProtocol {
     }
 
     fn scan_answer(&self, document: Value<'_>) -> Result<ScannedAnswer, UnreadableAnswer> {
-        Ok(read::scan_answer(document))
+        read::scan_answer(document)
     }
 
     fn scan_event(
@@ -59,25 +59,26 @@ impl Protocol for ChatCompletionsProtocol {
         calls: &mut OpenCalls,
         sum: &mut Option<Usage>,
     ) -> Result<Vec<ToolCall>, UnreadableAnswer> {
+        if !is_object(&chunk) {
+            return Err(UnreadableAnswer);
+        }
         let mut whole = Vec::new();
         let [choices, usage] = chunk.select_members(["choices", "usage"]);
         read::update_usage(sum, usage);
-        for choice in choices.into_iter().flat_map(|choices| choices.elements()) {
+        for choice in optional_objects(choices)? {
             let [index, delta, message, reason] =
                 choice.select_members(["index", "delta", "message", "finish_reason"]);
             let prefix = format!("{}/", part_index(index)?.unwrap_or_default());
             // Some servers send whole messages in place of deltas.
-            for message in [delta, message].into_iter().flatten() {
+            for message in [delta, message] {
+                let Some(message) = optional_object(message)? else { continue };
                 let [tool_calls, function] = message.select_members(["tool_calls", "function_call"]);
-                let pieces = tool_calls.into_iter().flat_map(|calls| calls.elements());
-                for (position, piece) in (0..).zip(pieces) {
+                for (position, piece) in (0..).zip(optional_objects(tool_calls)?) {
                     let index = part_index(piece.member("index"))?.unwrap_or(position);
-                    read::merge_call_piece(calls.reopen_or_begin(&format!("{prefix}{index}"))?, piece);
+                    read::scan_call_piece(calls.reopen_or_begin(&format!("{prefix}{index}"))?, piece)?;
                 }
-                if let Some(function) = function.filter(is_object) {
-                    let call = calls.reopen_or_begin(&format!("{prefix}function"))?;
-                    call.name += &string_text(function.member("name")).unwrap_or_default();
-                    call.input += &string_text(function.member("arguments")).unwrap_or_default();
+                if let Some(function) = optional_object(function)? {
+                    read::merge_function(calls.reopen_or_begin(&format!("{prefix}function"))?, function);
                 }
             }
             if reason.is_some_and(|reason| !reason.is_null()) {

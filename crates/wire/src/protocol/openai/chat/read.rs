@@ -5,9 +5,11 @@ use reenact_json::{Value, ValueKind};
 use super::super::parse_usage as openai_usage;
 use crate::exchange::{ParsedRequest, string_text};
 use crate::message::{ModelAnswer, ToolCall, ToolResult, Usage};
-use crate::protocol::reading::{PartialCalls, vendor_error, vendor_error_from};
+use crate::protocol::reading::{
+    PartialCalls, input_text, is_object, optional_object, optional_objects, vendor_error, vendor_error_from,
+};
 use crate::protocol::{StreamAssembler, is_end_mark};
-use crate::tool_calls::ScannedAnswer;
+use crate::tool_calls::{ScannedAnswer, UnreadableAnswer};
 
 /// Parses a request: the model, and from its messages the earlier calls and their results.
 pub(super) fn request(document: Value<'_>) -> ParsedRequest {
@@ -33,27 +35,42 @@ pub(super) fn request(document: Value<'_>) -> ParsedRequest {
 
 /// Returns every tool call of a document in any of its choices, as `tool_calls` or as the older
 /// `function_call`; and the usage.
-pub(super) fn scan_answer(document: Value<'_>) -> ScannedAnswer {
+///
+/// # Errors
+/// [`UnreadableAnswer`] if a value on the way to a call has another type than in OpenAI's answers.
+pub(super) fn scan_answer(document: Value<'_>) -> Result<ScannedAnswer, UnreadableAnswer> {
+    if !is_object(&document) {
+        return Err(UnreadableAnswer);
+    }
     let [choices, usage] = document.select_members(["choices", "usage"]);
-    let choices = choices.into_iter().flat_map(|choices| choices.elements());
-    let messages = choices.filter_map(|choice| choice.member("message"));
-    let mut all_calls = Vec::new();
-    for message in messages {
-        let [calls, function] = message.select_members(["tool_calls", "function_call"]);
-        for call in calls.into_iter().flat_map(|calls| calls.elements()) {
-            let mut merged = ToolCall::default();
-            merge_call_piece(&mut merged, call);
-            all_calls.push(merged);
+    let mut calls = Vec::new();
+    for choice in optional_objects(choices)? {
+        let Some(message) = optional_object(choice.member("message"))? else { continue };
+        let [pieces, function] = message.select_members(["tool_calls", "function_call"]);
+        for piece in optional_objects(pieces)? {
+            let mut call = ToolCall::default();
+            scan_call_piece(&mut call, piece)?;
+            calls.push(call);
         }
-        if let Some(function) = function.filter(|function| function.kind() == ValueKind::Object) {
-            all_calls.push(ToolCall {
-                id: String::new(),
-                name: string_text(function.member("name")).unwrap_or_default(),
-                input: string_text(function.member("arguments")).unwrap_or_default(),
-            });
+        if let Some(function) = optional_object(function)? {
+            let mut call = ToolCall::default();
+            merge_function(&mut call, function);
+            calls.push(call);
         }
     }
-    ScannedAnswer { calls: all_calls, usage: openai_usage(usage) }
+    Ok(ScannedAnswer { calls, usage: openai_usage(usage) })
+}
+
+/// Adds a piece of a call, as [`merge_call_piece`] does.
+///
+/// # Errors
+/// [`UnreadableAnswer`] if the tool is no object.
+pub(super) fn scan_call_piece(call: &mut ToolCall, piece: Value<'_>) -> Result<(), UnreadableAnswer> {
+    for tool in piece.select_members(["function", "custom"]) {
+        optional_object(tool)?;
+    }
+    merge_call_piece(call, piece);
+    Ok(())
 }
 
 /// Returns the text of a content, which is a string or a list of parts.
@@ -72,11 +89,16 @@ pub(super) fn merge_call_piece(call: &mut ToolCall, piece: Value<'_>) {
         call.id = id;
     }
     for function in [function, custom].into_iter().flatten() {
-        let [name, arguments, input] = function.select_members(["name", "arguments", "input"]);
-        call.name += &string_text(name).unwrap_or_default();
-        call.input += &string_text(arguments).unwrap_or_default();
-        call.input += &string_text(input).unwrap_or_default();
+        merge_function(call, function);
     }
+}
+
+/// Adds name and input of a function or a custom tool. Some servers send the input as an object.
+pub(super) fn merge_function(call: &mut ToolCall, function: Value<'_>) {
+    let [name, arguments, input] = function.select_members(["name", "arguments", "input"]);
+    call.name += &string_text(name).unwrap_or_default();
+    call.input += &input_text(arguments);
+    call.input += &input_text(input);
 }
 
 /// Returns the calls of a message that have an id and a name; a result cannot refer to others.

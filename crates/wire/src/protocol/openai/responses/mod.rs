@@ -13,7 +13,7 @@ use reenact_json::print::PrintObjectWriter;
 use crate::error_reply::ErrorReply;
 use crate::exchange::{ParsedRequest, string_text};
 use crate::message::{ModelAnswer, ToolCall, Usage};
-use crate::protocol::reading::{event_type, is_list, is_object};
+use crate::protocol::reading::{event_type, is_list, is_object, optional_object};
 use crate::protocol::{Delivery, Protocol, StreamAssembler, ends_with_segments};
 use crate::sse::RawSseEvent;
 use crate::tool_calls::{OpenCalls, PartialCall, ScannedAnswer, UnreadableAnswer, part_index};
@@ -53,7 +53,7 @@ impl Protocol for ResponsesProtocol {
     }
 
     fn scan_answer(&self, document: Value<'_>) -> Result<ScannedAnswer, UnreadableAnswer> {
-        Ok(read::scan_answer(document))
+        read::scan_answer(document)
     }
 
     fn scan_event(
@@ -63,16 +63,25 @@ impl Protocol for ResponsesProtocol {
         calls: &mut OpenCalls,
         usage: &mut Option<Usage>,
     ) -> Result<Vec<ToolCall>, UnreadableAnswer> {
+        if !is_object(&event) {
+            return Err(UnreadableAnswer);
+        }
         let kind = event_type(event, name);
         read::update_usage(usage, &kind, event);
-        if let Some(response) = event.member("response").filter(is_object) {
+        let [response, item] = event.select_members(["response", "item"]);
+        let (response, item) = (optional_object(response)?, optional_object(item)?);
+        if let Some(response) = response {
+            // No event has both, and clients differ in the one that they take.
+            if item.is_some() {
+                return Err(UnreadableAnswer);
+            }
             let is_last = read::is_final_event(&kind);
             let begun = calls.close(|_| is_last);
-            return calls.take_unreported(begun, read::scan_answer(response).calls);
+            return calls.take_unreported(begun, read::scan_answer(response)?.calls);
         }
         part_index(event.member("output_index"))?;
         let key = read::item_key(event);
-        if let Some(mut call) = event.member("item").and_then(read::client_tool_call) {
+        if let Some(mut call) = item.and_then(read::client_tool_call) {
             if kind == "response.output_item.added" {
                 let first = std::mem::take(&mut call.input);
                 calls.begin(PartialCall { key, call, initial_input: first })?;

@@ -8,8 +8,10 @@ use super::super::parse_usage as openai_usage;
 use crate::exchange::{ParsedRequest, string_text};
 use crate::message::{ModelAnswer, ToolCall, ToolResult, Usage, VendorError};
 use crate::protocol::StreamAssembler;
-use crate::protocol::reading::{PartialCalls, event_type, member_at, vendor_error};
-use crate::tool_calls::ScannedAnswer;
+use crate::protocol::reading::{
+    PartialCalls, event_type, input_text, is_object, member_at, optional_objects, vendor_error,
+};
+use crate::tool_calls::{ScannedAnswer, UnreadableAnswer};
 
 /// Parses a request: the model, and from its input the earlier calls and their results.
 pub(super) fn request(document: Value<'_>) -> ParsedRequest {
@@ -52,10 +54,16 @@ fn vendor_tools(tools: Option<Value<'_>>, prompt: Option<Value<'_>>) -> Vec<Stri
 }
 
 /// Returns every tool call that a document asks its client for, and the usage.
-pub(super) fn scan_answer(document: Value<'_>) -> ScannedAnswer {
+///
+/// # Errors
+/// [`UnreadableAnswer`] if the document is no object, or its output no list of objects.
+pub(super) fn scan_answer(document: Value<'_>) -> Result<ScannedAnswer, UnreadableAnswer> {
+    if !is_object(&document) {
+        return Err(UnreadableAnswer);
+    }
     let [output, usage] = document.select_members(["output", "usage"]);
-    let items = output.into_iter().flat_map(|output| output.elements());
-    ScannedAnswer { calls: items.filter_map(client_tool_call).collect(), usage: openai_usage(usage) }
+    let calls = optional_objects(output)?.into_iter().filter_map(client_tool_call).collect();
+    Ok(ScannedAnswer { calls, usage: openai_usage(usage) })
 }
 
 /// Returns the tool call of an item: a function, or a tool for which OpenAI defines the parameters, such as
@@ -69,12 +77,11 @@ pub(super) fn client_tool_call(item: Value<'_>) -> Option<ToolCall> {
         .strip_suffix("_call")
         .filter(|form| !VENDOR_RUN_PREFIXES.iter().any(|run| form.starts_with(run)))?;
     let named = string_text(item.member("name"));
-    let input = ["arguments", "input"].into_iter().find_map(|name| string_text(item.member(name)));
-    let action = || item.member("action").map(|action| String::from_utf8_lossy(action.text()).into_owned());
+    let mut inputs = ["arguments", "input", "action"].into_iter().filter_map(|name| item.member(name));
     Some(ToolCall {
         id: string_text(item.member("call_id")).unwrap_or_default(),
         name: named.unwrap_or_else(|| form.to_owned()),
-        input: input.or_else(action).unwrap_or_default(),
+        input: input_text(inputs.find(|input| !input.is_null())),
     })
 }
 
