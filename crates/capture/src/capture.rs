@@ -85,15 +85,15 @@ impl Capture {
         let (admitted, (number, written)) = match gate {
             None => (None, self.recorder.enqueue(Observation::Request(Box::new(request)))),
             Some(gate) => {
-                let (admission, queued, call_ids) = Box::pin(gate.admit(request)).await?;
-                (Some((Arc::clone(gate), admission, call_ids)), queued)
+                let (admitted, queued) = Box::pin(gate.admit(request)).await?;
+                (Some((Arc::clone(gate), admitted)), queued)
             }
         };
         let recorder = Arc::clone(&self.recorder);
         let mut exchange =
             ExchangeRecorder::new(recorder, number, endpoint, received_at, self.max_body_bytes, guard);
-        if let Some((gate, admission, call_ids)) = admitted {
-            exchange.enforce(gate, admission, vendor, call_ids);
+        if let Some((gate, admitted)) = admitted {
+            exchange.enforce(gate, admitted, vendor);
         }
         let handle = ExchangeHandle::new(exchange);
         if let Some(written) = written {

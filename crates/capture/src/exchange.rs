@@ -13,10 +13,11 @@ use reenact_wire::{Endpoint, Usage, Vendor};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use crate::charge::{AnswerCount, Charge};
 use crate::decode;
-use crate::event_builder::{cost, is_spooled};
+use crate::event_builder::is_spooled;
 use crate::parsed_body::{self, ParsedAnswerBody, ParsedBody, is_stream, is_success};
-use crate::policy_gate::PolicyGate;
+use crate::policy_gate::{AdmittedCall, PolicyGate};
 use crate::queue::JobWritten;
 use crate::recorder_thread::{RecorderThread, lock};
 use crate::stream_end::StreamEndDetector;
@@ -77,6 +78,8 @@ struct EnforcedExchange {
     gate: Arc<PolicyGate>,
     /// Decision under which the request went out.
     admission: Admission<'static>,
+    /// Cost that is reserved for the call.
+    reserved: Money,
     vendor: Vendor,
     /// Ids for tool calls of the answer that come without one.
     call_ids: Option<CallIds>,
@@ -126,15 +129,19 @@ impl ExchangeRecorder {
     }
 
     /// Sets the decision under which the request goes out.
-    pub(crate) fn enforce(
-        &mut self,
-        gate: Arc<PolicyGate>,
-        admission: Admission<'static>,
-        vendor: Vendor,
-        call_ids: Option<CallIds>,
-    ) {
+    pub(crate) fn enforce(&mut self, gate: Arc<PolicyGate>, admitted: AdmittedCall, vendor: Vendor) {
+        let AdmittedCall { admission, reserved, call_ids } = admitted;
         let (pieces, usage) = (Vec::new(), UsageSoFar::Unknown);
-        self.enforced = Some(EnforcedExchange { gate, admission, vendor, call_ids, pieces, usage });
+        self.enforced = Some(EnforcedExchange { gate, admission, reserved, vendor, call_ids, pieces, usage });
+    }
+
+    /// Returns true if the vendor's last count of tokens matters so much that an answer which its client abandons is read
+    /// on: the envelope limits spending, and the call has a price.
+    pub fn needs_count(&self) -> bool {
+        let needs = |admitted: &EnforcedExchange| {
+            admitted.gate.limits_spending() && admitted.admission.rates.is_some_and(|rates| !rates.is_free())
+        };
+        !self.is_over && self.enforced.as_ref().is_some_and(needs)
     }
 
     /// Returns the ids for tool calls of the answer that come without one; `None` if the interface has ids for
@@ -249,7 +256,7 @@ impl ExchangeRecorder {
         if std::mem::replace(&mut self.is_over, true) {
             return self.end_written.take();
         }
-        let parsed_body = self.book_cost();
+        let parsed_body = self.book_cost(&cause);
         // The queue sets the number of the job.
         let (job, latency) = (0, self.started_at.elapsed());
         let end = ExchangeEnd { job, cause, is_too_long: self.is_too_long, latency };
@@ -257,29 +264,40 @@ impl ExchangeRecorder {
     }
 
     /// Books the cost of the call with the policy gate, so that it counts in the next decision. Returns the
-    /// usage for the record; `None` if there is none to record.
-    fn book_cost(&mut self) -> Option<ParsedBody> {
-        let EnforcedExchange { gate, admission, vendor, pieces, usage, .. } = self.enforced.take()?;
-        let Some(head) = &self.head else {
-            gate.book_cost(&admission, cost(&admission, vendor, None));
-            return None;
-        };
-        if !is_success(head.status) {
-            // Vendors do not charge for requests that they refuse.
-            gate.book_cost(&admission, Money::default());
-            return None;
+    /// count for the record; `None` without an envelope.
+    fn book_cost(&mut self, cause: &EndCause<'_>) -> Option<ParsedBody> {
+        let EnforcedExchange { gate, admission, reserved, vendor, pieces, usage, .. } =
+            self.enforced.take()?;
+        let count = self.answer_count(cause, usage, &pieces);
+        if let Some(charge) = Charge::of(&admission, vendor, count) {
+            gate.book_cost(reserved, &charge);
         }
-        let usage = match usage {
-            UsageSoFar::Counted(usage) => usage,
-            UsageSoFar::Unknown => {
-                let body = decode::decode_whole(&head.codings, &pieces.concat(), true, self.max_body_bytes);
-                let body = body.unwrap_or_default();
-                let answer = parsed_body::parse_answer(self.endpoint, head.status, head.is_stream, &body);
-                answer.and_then(|answer| answer.usage)
-            }
+        Some(ParsedBody::Answer(ParsedAnswerBody { count }))
+    }
+
+    /// Returns the tokens of the answer: as they were counted on the way, or else as its pieces tell.
+    fn answer_count(&self, cause: &EndCause<'_>, usage: UsageSoFar, pieces: &[Bytes]) -> AnswerCount {
+        let head = match &self.head {
+            None if cause.is_unsent() => return AnswerCount::Nothing,
+            None => return AnswerCount::UNANSWERED,
+            // Vendors do not charge for requests that they refuse.
+            Some(head) if !is_success(head.status) => return AnswerCount::Nothing,
+            Some(head) => head,
         };
-        gate.book_cost(&admission, cost(&admission, vendor, usage));
-        Some(ParsedBody::Answer(ParsedAnswerBody { usage }))
+        // The end of a stream is its last event: the bytes may end before it.
+        let is_whole = match head.is_stream {
+            true => self.stream_end.as_ref().is_some_and(StreamEndDetector::is_whole),
+            false => *cause == EndCause::Eof && !self.is_too_long,
+        };
+        if let UsageSoFar::Counted(Some(usage)) = usage
+            && is_whole
+        {
+            return AnswerCount::Final(usage);
+        }
+        let body = decode::decode_whole(&head.codings, &pieces.concat(), true, self.max_body_bytes);
+        let body = body.unwrap_or_default();
+        let answer = parsed_body::parse_answer(self.endpoint, head.status, head.is_stream, &body);
+        AnswerCount::of(answer.as_ref(), is_whole)
     }
 }
 

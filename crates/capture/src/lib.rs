@@ -29,6 +29,7 @@
 mod body;
 mod body_decoder;
 mod capture;
+mod charge;
 pub mod decode;
 mod error;
 mod event_builder;

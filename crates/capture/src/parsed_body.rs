@@ -10,8 +10,9 @@ use std::sync::Arc;
 use reenact_record::observation::{HeaderList, InboundRequest};
 use reenact_wire::call_ids::CallIds;
 use reenact_wire::exchange::{self, ParsedRequest};
-use reenact_wire::{Endpoint, ModelAnswer, Usage, Vendor};
+use reenact_wire::{Endpoint, ModelAnswer, Vendor};
 
+use crate::charge::AnswerCount;
 use crate::decode::{self, Undecodable};
 
 /// Returns the vendor of a request, and its interface if that is known.
@@ -67,8 +68,8 @@ impl ParsedRequestBody {
 /// Facts from an answer that was parsed on its way, under an envelope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ParsedAnswerBody {
-    /// Tokens that the vendor counted; `None` if it reported none.
-    pub(crate) usage: Option<Usage>,
+    /// Tokens of the answer.
+    pub(crate) count: AnswerCount,
 }
 
 /// Parsed body that travels with an observation.

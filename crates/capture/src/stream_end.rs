@@ -16,6 +16,8 @@ pub(crate) struct StreamEndDetector {
     events: SseReader,
     /// True once the last event was seen.
     has_ended: bool,
+    /// True if the last event reports an error.
+    has_failed: bool,
 }
 
 impl StreamEndDetector {
@@ -26,7 +28,12 @@ impl StreamEndDetector {
             [] => None,
             codings => Some(ContentDecoder::new(codings, max_body_bytes).ok()?),
         };
-        Some(Self { endpoint, decoder, events: SseReader::new(), has_ended: false })
+        Some(Self { endpoint, decoder, events: SseReader::new(), has_ended: false, has_failed: false })
+    }
+
+    /// Returns true if the last event was seen, and is no error.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.has_ended && !self.has_failed
     }
 
     /// Takes a piece; returns true if it contains the last event.
@@ -43,11 +50,15 @@ impl StreamEndDetector {
                 &decoded
             }
         };
-        let (endpoint, mut has_come) = (self.endpoint, false);
+        let (endpoint, mut has_come, mut has_failed) = (self.endpoint, false, false);
         self.events.for_each_event(piece, |event| {
-            has_come |= endpoint.is_some_and(|endpoint| endpoint.ends_stream(event));
+            if endpoint.is_some_and(|endpoint| endpoint.ends_stream(event)) {
+                has_come = true;
+                has_failed |= endpoint.is_some_and(|endpoint| endpoint.ends_stream_by_error(event));
+            }
         });
         self.has_ended = has_come;
+        self.has_failed = has_failed;
         has_come
     }
 }

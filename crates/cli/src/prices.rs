@@ -17,7 +17,7 @@ use reenact_formats::rer::envelope::money::{Money, Rounding};
 use reenact_json::Shown;
 use reenact_verify::disk;
 use reenact_wire::Vendor;
-use reenact_wire::price::{PriceTable, Rates};
+use reenact_wire::price::{PriceTable, PricedModel, Rates};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -26,6 +26,9 @@ use crate::vendors;
 
 /// Fields of a price, in the order in which they are printed.
 const FIELDS: [&str; 4] = ["input", "cached_input", "cache_write", "output"];
+
+/// Field of the largest output of a model, in tokens.
+const MAX_OUTPUT: &str = "max_output_tokens";
 
 /// Reads a price table from a file.
 ///
@@ -49,7 +52,7 @@ pub(crate) fn to_toml(table: &PriceTable) -> String {
         table.date
     );
     let mut vendor = "";
-    for (of, model, rates) in table.models() {
+    for (of, model, PricedModel { rates, max_output_tokens }) in table.models() {
         if of != vendor {
             vendor = of;
             let _ = write!(text, "\n[{vendor}]\n");
@@ -62,6 +65,7 @@ pub(crate) fn to_toml(table: &PriceTable) -> String {
                 let dollars = Money::from_picodollars(u128::from(rate) * 1_000_000);
                 format!("{name} = {}", dollars.decimal())
             })
+            .chain(max_output_tokens.map(|tokens| format!("{MAX_OUTPUT} = {tokens}")))
             .collect();
         let _ = writeln!(text, "\"{model}\" = {{ {} }}", fields.join(", "));
     }
@@ -115,11 +119,24 @@ fn parse_rates(
     price: &Spanned<DeValue<'_>>,
     at: usize,
     fault: impl Fn(usize, &str) -> String,
-) -> Result<Rates, String> {
-    let wanted = "must be { input = 1.25, output = 10 }, and perhaps cached_input and cache_write";
+) -> Result<PricedModel, String> {
+    let wanted =
+        "must be { input = 1.25, output = 10 }, and perhaps cached_input, cache_write and max_output_tokens";
     let price = price.get_ref().as_table().ok_or_else(|| fault(at, wanted))?;
     let mut found = [None; 4];
+    let mut max_output_tokens = None;
     for (name, rate) in price {
+        if name.get_ref() == MAX_OUTPUT {
+            let tokens = match rate.get_ref() {
+                DeValue::Integer(number) if number.radix() == 10 => {
+                    number.as_str().replace('_', "").parse().ok()
+                }
+                _ => None,
+            };
+            let problem = "max_output_tokens must be a whole number of tokens";
+            max_output_tokens = Some(tokens.ok_or_else(|| fault(rate.span().start, problem))?);
+            continue;
+        }
         let index = FIELDS.iter().position(|field| *field == name.get_ref().as_ref());
         let index = index.ok_or_else(|| fault(name.span().start, wanted))?;
         let text = match rate.get_ref() {
@@ -138,7 +155,7 @@ fn parse_rates(
     };
     // A cache price that is not listed is that of ordinary input.
     let (cached_input, cache_write) = (cached_input.unwrap_or(input), cache_write.unwrap_or(input));
-    Ok(Rates { input, cached_input, cache_write, output })
+    Ok(PricedModel { rates: Rates { input, cached_input, cache_write, output }, max_output_tokens })
 }
 
 /// Returns true for a text of the form `2026-01-31`. Whether there is such a day is not checked.
@@ -158,8 +175,10 @@ mod tests {
         let standard = PriceTable::list_prices();
         let read = parse(&to_toml(&standard)).unwrap();
         assert_eq!(read.date, standard.date);
-        for ((vendor, model, rates), (other, same, again)) in standard.models().zip(read.models()) {
+        for ((vendor, model, row), (other, same, again)) in standard.models().zip(read.models()) {
             assert_eq!((vendor, model), (other, same));
+            assert_eq!(row.max_output_tokens, again.max_output_tokens, "{model}");
+            let (rates, again) = (row.rates, again.rates);
             assert_eq!(
                 (rates.input, rates.output, rates.cached_input),
                 (again.input, again.output, again.cached_input)
@@ -174,6 +193,9 @@ mod tests {
             parse("date = \"2026-01-31\"\n[openai]\nlocal = { input = 0, output = 0.000001 }").unwrap();
         let rates = table.rates(Vendor::OPENAI, "local").unwrap();
         assert_eq!(rates, Rates { input: 0, cached_input: 0, cache_write: 0, output: 1 });
+        let local =
+            "date = \"2026-01-31\"\n[openai]\nlocal = { input = 0, output = 1, max_output_tokens = 4_096 }";
+        assert_eq!(parse(local).unwrap().max_output_tokens(Vendor::OPENAI, "local"), 4096);
     }
 
     #[test]
@@ -201,7 +223,7 @@ mod tests {
             ),
             (
                 "date = \"2026-01-31\"\n[openai]\nx = { input = 1 }",
-                "line 3: openai.x: must be { input = 1.25, output = 10 }, and perhaps cached_input and cache_write",
+                "line 3: openai.x: must be { input = 1.25, output = 10 }, and perhaps cached_input, cache_write and max_output_tokens",
             ),
             (
                 "date = \"2026-01-31\"\n[openai]\nx = { input = \"1\", output = 1 }",

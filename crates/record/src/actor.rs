@@ -76,7 +76,8 @@ pub struct ModelCall<'a> {
     pub model: &'a str,
     /// Interface of the vendor, such as `responses`.
     pub endpoint: Option<&'a str>,
-    /// Expected cost; `None` if it is unknown. An envelope that limits spending denies calls of unknown cost.
+    /// Highest cost that the call may have; `None` if it is unknown. An envelope that limits spending denies calls of
+    /// unknown cost.
     pub expected_cost: Option<Money>,
 }
 
@@ -214,17 +215,23 @@ impl OpenModelCall {
         self.step
     }
 
-    /// Records the answer, and its cost if that is known. Otherwise the expected cost counts.
+    /// Records the answer, and its cost if that is known. Otherwise, and if the cost is an estimate, the expected cost stays
+    /// reserved.
     pub fn finish(mut self, answer: RawAnswer<'_>, spent: Option<&CallCost<'_>>) -> Result<(), RecordError> {
         let Some(step) = self.step.take() else { return Ok(()) };
-        self.settle_cost(spent.map_or(self.expected, |spent| spent.amount));
+        self.settle_cost(spent);
         self.writer.record_return(&step, answer)?;
         spent.map_or(Ok(()), |spent| self.writer.record_spend(&step, spent))
     }
 
-    fn settle_cost(&self, actual: Money) {
-        if let Some(policy) = &self.policy {
-            locked(policy).settle_cost(self.expected, actual);
+    fn settle_cost(&self, spent: Option<&CallCost<'_>>) {
+        let Some(policy) = &self.policy else { return };
+        match spent {
+            Some(spent) if !spent.is_estimate => locked(policy).settle_cost(self.expected, spent.amount),
+            _ => {
+                let least = spent.map(|spent| spent.amount).unwrap_or_default();
+                locked(policy).keep_reserved(self.expected, least);
+            }
         }
     }
 }
@@ -238,7 +245,7 @@ impl fmt::Debug for OpenModelCall {
 impl Drop for OpenModelCall {
     fn drop(&mut self) {
         if let Some(step) = self.step.take() {
-            self.settle_cost(self.expected);
+            self.settle_cost(None);
             // `drop` has no way to report an error; the end of the run records a gap for a step that is still open.
             let _ = self
                 .writer

@@ -41,9 +41,9 @@ pub struct RecordedDenial<'a> {
 pub struct CallCost<'a> {
     /// Name of the model.
     pub model: &'a str,
-    /// Cost; recorded in micro-dollars, rounded up.
+    /// Cost; recorded in micro-dollars, rounded up. An estimate is the least that the call can have cost.
     pub amount: Money,
-    /// True if the vendor did not report its usage, so that the estimate before the call is counted.
+    /// True if the vendor did not report its final usage.
     pub is_estimate: bool,
     /// Prices: the name of a kind of token, and the picodollars for one token.
     pub rates: &'a [(&'static str, u64)],
@@ -118,7 +118,7 @@ impl EventWriter {
         };
         let mut state = self.lock_state();
         state.append(EventType::SpendCounted, |payload| counted.write(payload))?;
-        state.add_spend(amount);
+        state.add_spend(amount, spent.is_estimate);
         Ok(())
     }
 

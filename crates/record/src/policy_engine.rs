@@ -23,8 +23,18 @@ pub const REQUIRED_APPROVALS: &str = "required_approvals";
 pub struct PolicyEngine {
     envelope: Envelope,
     history: ActionHistory,
-    /// Sum of the expected costs of the actions that are under way.
+    /// Sum of the highest costs of the actions that are under way.
     reserved_cost: Money,
+    /// Calls that are over and whose cost nobody told.
+    uncounted: UncountedCalls,
+}
+
+/// Calls whose vendor did not tell what they cost. What was reserved for them stays reserved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct UncountedCalls {
+    calls: u64,
+    /// Sum of their highest costs.
+    reserved: Money,
 }
 
 /// Action that an agent wants to take.
@@ -36,7 +46,7 @@ pub struct ProposedAction<'a> {
     pub name: &'a str,
     /// Time of the decision, since 1970.
     pub at: Duration,
-    /// Expected cost; `None` if it is unknown. Not used for tools.
+    /// Highest cost that the action may have; `None` if it is unknown. Not used for tools.
     pub expected_cost: Option<Money>,
     /// True if a valid approval was given for this action.
     pub is_approved: bool,
@@ -93,6 +103,12 @@ impl PolicyRefusal {
         Self { rule: EnvelopeRule::AllowedTools.name(), reason, retry_after: None }
     }
 
+    /// Refuses a call whose cost can be neither bounded nor counted.
+    pub fn uncountable(problem: &str) -> Self {
+        let reason = format!("nobody could count what this call costs: {problem}");
+        Self { rule: EnvelopeRule::MaxSpend.name(), reason, retry_after: None }
+    }
+
     /// Refuses an action whose approval was not given.
     pub fn unapproved(reason: String) -> Self {
         Self { rule: REQUIRED_APPROVALS, reason, retry_after: None }
@@ -102,7 +118,13 @@ impl PolicyRefusal {
 impl PolicyEngine {
     /// Returns an engine for a run that begins now under this envelope.
     pub fn new(envelope: Envelope) -> Self {
-        Self { envelope, history: ActionHistory::default(), reserved_cost: Money::default() }
+        let (reserved_cost, uncounted) = (Money::default(), UncountedCalls::default());
+        Self { envelope, history: ActionHistory::default(), reserved_cost, uncounted }
+    }
+
+    /// Returns true if the envelope limits spending.
+    pub fn limits_spending(&self) -> bool {
+        self.envelope.max_spend.is_some()
     }
 
     /// Decides whether an action may happen now. Changes nothing: a caller that acts calls
@@ -111,7 +133,8 @@ impl PolicyEngine {
         let cost = match (proposed.action, proposed.expected_cost) {
             (Action::Tool, _) => CostEstimate::Counted,
             (Action::Model, Some(expected)) => {
-                CostEstimate::AtMost(self.reserved_cost.plus(expected.rounded_up_to_micro()))
+                let reserved = self.reserved_cost.plus(self.uncounted.reserved);
+                CostEstimate::AtMost(reserved.plus(expected.rounded_up_to_micro()))
             }
             (Action::Model, None) => CostEstimate::Unknown,
         };
@@ -137,7 +160,27 @@ impl PolicyEngine {
         Ruling::NeedsApproval(NeededApproval { rule: paths.join(", "), signer_types })
     }
 
-    /// Counts an allowed action that begins, and reserves its expected cost.
+    /// Decides as [`PolicyEngine::evaluate`] does. If the action is denied because it may cost more than is left, the
+    /// reason ends with this advice on how to ask for less.
+    pub fn evaluate_with_advice(
+        &self,
+        proposed: &ProposedAction<'_>,
+        advice: impl FnOnce() -> String,
+    ) -> Ruling {
+        let mut ruling = self.evaluate(proposed);
+        if let Ruling::Denied(refused) = &mut ruling
+            && refused.rule == EnvelopeRule::MaxSpend.name()
+            && self.envelope.max_spend.is_some_and(|limit| self.history.spent() <= limit)
+        {
+            let advice = advice();
+            if !advice.is_empty() {
+                refused.reason = format!("{}; {advice}", refused.reason);
+            }
+        }
+        ruling
+    }
+
+    /// Counts an allowed action that begins, and reserves its highest cost.
     pub fn begin_action(&mut self, proposed: &ProposedAction<'_>) {
         self.history.record_action(i128::try_from(proposed.at.as_nanos()).unwrap_or(i128::MAX));
         self.reserved_cost =
@@ -147,10 +190,24 @@ impl PolicyEngine {
     /// Replaces the reserved cost of an action by its actual cost. Both are rounded up to micro-dollars, as the record
     /// has them: the sum over the record must not exceed what was allowed here.
     pub fn settle_cost(&mut self, expected: Money, actual: Money) {
+        self.release(expected);
+        self.history.record_cost(actual.rounded_up_to_micro());
+    }
+
+    /// Ends an action whose cost nobody told: what was reserved for it stays reserved for the rest of the run, or `least`
+    /// if that is more. `least` is what the record counts.
+    pub fn keep_reserved(&mut self, expected: Money, least: Money) {
+        self.release(expected);
+        let kept = expected.max(least).rounded_up_to_micro();
+        self.uncounted.reserved = self.uncounted.reserved.plus(kept);
+        self.uncounted.calls += 1;
+    }
+
+    /// Releases the reserved cost of an action that is over.
+    fn release(&mut self, expected: Money) {
         let expected = expected.rounded_up_to_micro().picodollars();
         self.reserved_cost =
             Money::from_picodollars(self.reserved_cost.picodollars().saturating_sub(expected));
-        self.history.record_cost(actual.rounded_up_to_micro());
     }
 
     /// Checks whether a vendor may run a tool on its own servers. Such a call cannot be held back once it is requested,
@@ -200,8 +257,17 @@ impl PolicyEngine {
                 format!("nobody knows what \"{name}\" costs, and {limit} are allowed; give it a price")
             }
             Some(expected) => {
-                let running = self.reserved_cost.plus(expected);
-                format!("{spent} are spent, at least {running} would be added, and {limit} are allowed")
+                let mut reason = format!("{spent} are spent");
+                if self.reserved_cost > Money::default() {
+                    reason += &format!(", calls under way may cost {}", self.reserved_cost);
+                }
+                let UncountedCalls { calls, reserved } = self.uncounted;
+                if calls > 0 {
+                    let calls = if calls == 1 { "a call".to_owned() } else { format!("{calls} calls") };
+                    reason += &format!(", {calls} whose cost was not told may have cost {reserved}");
+                }
+                reason += &format!(", this one may cost {}", expected.rounded_up_to_micro());
+                reason + &format!(", and {limit} are allowed")
             }
         }
     }

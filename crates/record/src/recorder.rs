@@ -182,11 +182,13 @@ impl Recorder<Recording> {
         {
             let mut state = run.shared.lock_state();
             let spent = state.total_spend().map(Money::rounded_up_to_micro);
+            let is_partial = state.is_spend_partial();
             state.end_run(|counts, payload| {
                 let ended = RunEnded {
                     exit_code: end.exit_code.map(i64::from),
                     reason: &reason,
                     source: EventSource::Observed,
+                    spend_partial: is_partial.then_some(true),
                     status: end.status,
                     total_model_calls: counts.model_calls,
                     total_spend_usd: spent,

@@ -111,6 +111,10 @@ pub(crate) struct RunState {
     resumed_tool_ids: Vec<String>,
     /// Sum of all recorded costs; `None` if no cost was recorded.
     total_spend: Option<Money>,
+    /// Number of recorded costs.
+    costs: u64,
+    /// True if some recorded cost is an estimate.
+    has_estimate: bool,
     /// Counts of events by type; the totals of events and bytes are the journal's.
     counts: RunCounts,
     /// True once the last event is written.
@@ -132,6 +136,8 @@ impl RunState {
             admitted_steps: BTreeSet::new(),
             resumed_tool_ids: Vec::new(),
             total_spend: None,
+            costs: 0,
+            has_estimate: false,
             counts: RunCounts::default(),
             has_ended: false,
             has_overflowed: false,
@@ -234,8 +240,9 @@ impl RunState {
                 self.decided_steps.remove(&step_of(payload)?);
             }
             Some(EventType::SpendCounted) => {
-                let amount = SpendCountedView::read(payload).spend_usd.value();
-                self.add_spend(Money::of(amount?, Rounding::Up)?);
+                let counted = SpendCountedView::read(payload);
+                let is_exact = counted.is_estimate.value().and_then(|flag| flag.boolean()) == Some(false);
+                self.add_spend(Money::of(counted.spend_usd.value()?, Rounding::Up)?, !is_exact);
             }
             Some(EventType::CaptureGap) => {
                 // `end_run` writes such a gap for each open step: the step is closed, so that a second end does not
@@ -344,9 +351,17 @@ impl RunState {
         Ok(())
     }
 
-    /// Adds to the total spend.
-    pub(crate) fn add_spend(&mut self, amount: Money) {
+    /// Adds a cost to the total spend.
+    pub(crate) fn add_spend(&mut self, amount: Money, is_estimate: bool) {
         self.total_spend = Some(self.total_spend.unwrap_or_default().plus(amount));
+        self.costs += 1;
+        self.has_estimate |= is_estimate;
+    }
+
+    /// Returns true if costs were recorded and more may have been spent: some cost is an estimate, or some model call has
+    /// none.
+    pub(crate) fn is_spend_partial(&self) -> bool {
+        self.total_spend.is_some() && (self.has_estimate || self.costs < self.counts.model_calls)
     }
 
     /// Returns the total spend; `None` if no cost was recorded.

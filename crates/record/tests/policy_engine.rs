@@ -170,7 +170,7 @@ fn a_limit_may_be_reached_and_not_passed() {
         policy.evaluate(&model("m", 0, Some(pico(3_000_001)))),
         denied(
             "max_spend_usd",
-            "0.00 USD are spent, at least 0.000003000001 USD would be added, and 0.000003 USD are allowed"
+            "0.00 USD are spent, this one may cost 0.000004 USD, and 0.000003 USD are allowed"
         )
     );
     policy.begin_action(&model("m", 0, Some(micro(3))));
@@ -203,6 +203,22 @@ fn no_dollars_forbid_what_costs_and_allow_what_is_free() {
     );
 }
 
+/// A call whose cost nobody told may have cost all that was reserved for it.
+#[test]
+fn what_nobody_told_stays_reserved() {
+    let mut policy = PolicyEngine::new(Envelope { max_spend: Some(micro(10)), ..envelope() });
+    let four = model("m", 0, Some(micro(4)));
+    for least in [micro(1), micro(5)] {
+        assert_eq!(policy.evaluate(&four), Ruling::Allowed);
+        policy.begin_action(&four);
+        policy.keep_reserved(micro(4), least);
+    }
+    let reason = "0.00 USD are spent, 2 calls whose cost was not told may have cost 0.000009 USD, this one may cost 0.000002 USD, and 0.00001 USD are allowed";
+    assert_eq!(policy.evaluate(&model("m", 0, Some(micro(2)))), denied("max_spend_usd", reason));
+    assert_eq!(policy.evaluate(&model("m", 0, Some(micro(1)))), Ruling::Allowed);
+    assert_eq!(policy.evaluate(&tool("t", 0)), Ruling::Allowed);
+}
+
 #[test]
 fn what_is_under_way_is_reserved() {
     let mut policy = PolicyEngine::new(Envelope { max_spend: Some(micro(10)), ..envelope() });
@@ -215,7 +231,7 @@ fn what_is_under_way_is_reserved() {
         policy.evaluate(&model("m", 0, Some(pico(1)))),
         denied(
             "max_spend_usd",
-            "0.00 USD are spent, at least 0.000010000001 USD would be added, and 0.00001 USD are allowed"
+            "0.00 USD are spent, calls under way may cost 0.00001 USD, this one may cost 0.000001 USD, and 0.00001 USD are allowed"
         )
     );
     policy.settle_cost(micro(5), micro(2));

@@ -8,6 +8,7 @@ use reenact_json::{Limits, Value};
 
 use crate::call_ids::CallIds;
 use crate::message::{ModelAnswer, ToolCall, ToolResult};
+use crate::output_bound::OutputBound;
 use crate::protocol::{Delivery, Endpoint};
 use crate::sse::SseReader;
 use crate::vendor::Vendor;
@@ -27,6 +28,8 @@ pub struct ParsedRequest {
     pub vendor_tools: Vec<String>,
     /// Ids for calls of the answer that come without one; `None` if the interface gives every call an id.
     pub call_ids: Option<CallIds>,
+    /// Largest output that the request asks for.
+    pub output: OutputBound,
 }
 
 /// Parses a request, whose path may have a query. Returns `None` if the body is not JSON within the default
@@ -41,7 +44,8 @@ pub struct ParsedRequest {
 /// ```
 pub fn parse_request(endpoint: Endpoint, path: &str, body: &[u8]) -> Option<ParsedRequest> {
     let document = Value::parse(body, &Limits::default()).ok()?;
-    Some(endpoint.protocol().parse_request(path, document))
+    let protocol = endpoint.protocol();
+    Some(ParsedRequest { output: protocol.output_bound(document), ..protocol.parse_request(path, document) })
 }
 
 /// Parses a request to a vendor. Without a known interface there is no history to parse, but path or body may

@@ -18,6 +18,7 @@
 //! | [`key`] | match keys: equality of two requests |
 //! | [`prompt`] | the user's words in a request |
 //! | [`price`] | list prices of tokens, with their date |
+//! | [`output_bound`] | the largest output that a request asks for |
 //! | [`error_reply`] | errors made by reenact, in the shape that a vendor's client parses |
 //! | [`render`] | answers written again in their vendor's shape |
 //!
@@ -30,6 +31,7 @@ pub mod exchange;
 pub mod key;
 mod line_check;
 pub mod message;
+pub mod output_bound;
 pub mod price;
 pub mod prompt;
 pub mod protocol;

@@ -2,7 +2,8 @@
 //!
 //! Prices change, and customers have their own, so a table carries its date and can be replaced. Amounts are
 //! whole picodollars (10⁻¹² USD), because in that unit every price per token is an integer. Start reading at
-//! [`PriceTable::rates`].
+//! [`PriceTable::rates`]. A row also has the largest output of its model, so that the highest cost of a call is known
+//! before the call ([`Rates::highest_cost`]).
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,17 @@ use crate::vendor::{VENDORS, Vendor};
 pub struct PriceTable {
     /// Day of the prices, such as `2025-11-30`.
     pub date: String,
-    models: BTreeMap<(&'static str, String), Rates>,
+    models: BTreeMap<(&'static str, String), PricedModel>,
+}
+
+/// Row of a price table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PricedModel {
+    /// Prices of the model's tokens.
+    pub rates: Rates,
+    /// Largest number of tokens that the model writes in one answer, thoughts included; `None` if the table does not
+    /// tell.
+    pub max_output_tokens: Option<u64>,
 }
 
 /// Prices of a model's tokens, in picodollars for one token.
@@ -31,8 +42,11 @@ pub struct Rates {
 }
 
 /// Row of a price list: model, then the prices of input, cached input, cache write and output, in thousandths
-/// of a dollar per million tokens.
-pub(crate) type ListPrice = (&'static str, u64, u64, u64, u64);
+/// of a dollar per million tokens, then the largest number of output tokens of one answer.
+pub(crate) type ListPrice = (&'static str, u64, u64, u64, u64, u64);
+
+/// Largest output that is assumed for a model without one in the table, in tokens: no model of the lists writes more.
+pub const DEFAULT_MAX_OUTPUT_TOKENS: u64 = 128_000;
 
 /// Day of the vendors' price lists in this crate.
 const PRICES_DATE: &str = "2025-11-30";
@@ -43,11 +57,12 @@ impl PriceTable {
     pub fn list_prices() -> Self {
         let mut table = Self::new(PRICES_DATE);
         for vendor in VENDORS {
-            for &(model, input, cached_input, cache_write, output) in vendor.0.prices {
+            for &(model, input, cached_input, cache_write, output, max_output) in vendor.0.prices {
                 // One thousandth of a dollar per million tokens is 1,000 picodollars per token.
                 let [input, cached_input, cache_write, output] =
                     [input, cached_input, cache_write, output].map(|rate| rate * 1_000);
-                table.set(vendor, model, Rates { input, cached_input, cache_write, output });
+                let rates = Rates { input, cached_input, cache_write, output };
+                table.set(vendor, model, PricedModel { rates, max_output_tokens: Some(max_output) });
             }
         }
         table
@@ -58,21 +73,33 @@ impl PriceTable {
         Self { date: date.to_owned(), models: BTreeMap::new() }
     }
 
-    /// Sets the prices of a model, in place of earlier ones.
-    pub fn set(&mut self, vendor: Vendor, model: &str, rates: Rates) {
-        self.models.insert((vendor.name(), model.to_owned()), rates);
+    /// Sets the row of a model, in place of an earlier one.
+    pub fn set(&mut self, vendor: Vendor, model: &str, row: PricedModel) {
+        self.models.insert((vendor.name(), model.to_owned()), row);
     }
 
     /// Returns the prices of a model, looked up by its name, then by the name without its edition, such as the
     /// day in `gpt-5-2025-08-07`.
     pub fn rates(&self, vendor: Vendor, model: &str) -> Option<Rates> {
+        self.row(vendor, model).map(|row| row.rates)
+    }
+
+    /// Returns the largest number of tokens that a model writes in one answer: that of its row, else
+    /// [`DEFAULT_MAX_OUTPUT_TOKENS`].
+    pub fn max_output_tokens(&self, vendor: Vendor, model: &str) -> u64 {
+        let row = self.row(vendor, model);
+        row.and_then(|row| row.max_output_tokens).unwrap_or(DEFAULT_MAX_OUTPUT_TOKENS)
+    }
+
+    /// Returns the row of a model, found by its name, or by its name without the edition.
+    fn row(&self, vendor: Vendor, model: &str) -> Option<PricedModel> {
         let find = |name: &str| self.models.get(&(vendor.name(), name.to_owned())).copied();
         find(model).or_else(|| find((vendor.0.model_without_edition)(model)?))
     }
 
-    /// Returns all rows as vendor name, model and prices, in the order of the names.
-    pub fn models(&self) -> impl Iterator<Item = (&'static str, &str, Rates)> {
-        self.models.iter().map(|((vendor, model), rates)| (*vendor, model.as_str(), *rates))
+    /// Returns all rows with vendor name and model, in the order of the names.
+    pub fn models(&self) -> impl Iterator<Item = (&'static str, &str, PricedModel)> {
+        self.models.iter().map(|((vendor, model), row)| (*vendor, model.as_str(), *row))
     }
 }
 
@@ -94,14 +121,30 @@ impl Rates {
     }
 
     /// Returns the cost of reading a request of so many bytes, in picodollars, before the vendor has counted
-    /// its tokens. One token for each four bytes is assumed.
-    ///
-    /// The length of the answer is unknown. But if output has a price, the estimate is at least 1, so that no
-    /// call of a priced model counts as free.
-    pub fn estimate(&self, request_bytes: usize) -> u128 {
-        let read = (request_bytes as u128).div_ceil(4) * u128::from(self.input);
-        read.max(self.output.min(1).into())
+    /// its tokens, which [`estimated_tokens`] tells.
+    pub fn input_estimate(&self, request_bytes: usize) -> u128 {
+        u128::from(estimated_tokens(request_bytes)) * u128::from(self.input)
     }
+
+    /// Returns the highest cost of a call in picodollars: its input as estimated, and `answers` answers of
+    /// `max_output_tokens` each. Saturates at the largest `u128`.
+    ///
+    /// If output has a price, the cost is at least 1, so that no call of a priced model counts as free.
+    pub fn highest_cost(&self, request_bytes: usize, max_output_tokens: u64, answers: u64) -> u128 {
+        let one = u128::from(max_output_tokens) * u128::from(self.output);
+        let written = one.saturating_mul(answers.into());
+        self.input_estimate(request_bytes).saturating_add(written).max(self.output.min(1).into())
+    }
+
+    /// Returns true if no token has a price.
+    pub fn is_free(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Returns the number of tokens that a text of so many bytes is taken for: one for each four bytes, rounded up.
+pub fn estimated_tokens(bytes: usize) -> u64 {
+    bytes.div_ceil(4) as u64
 }
 
 /// Returns a model's name without the day of its edition. Recognized forms are `gpt-5-2025-08-07`,
@@ -167,6 +210,24 @@ mod tests {
     }
 
     #[test]
+    fn each_model_has_a_largest_output() {
+        let mut table = PriceTable::list_prices();
+        let largest = |table: &PriceTable, model| table.max_output_tokens(Vendor::OPENAI, model);
+        assert_eq!(largest(&table, "gpt-5-2025-08-07"), 128_000);
+        assert_eq!(largest(&table, "gpt-4o"), 16_384);
+        assert_eq!(largest(&table, "odd"), DEFAULT_MAX_OUTPUT_TOKENS);
+        table.set(Vendor::OPENAI, "odd", PricedModel { rates: Rates::default(), max_output_tokens: None });
+        assert_eq!(largest(&table, "odd"), DEFAULT_MAX_OUTPUT_TOKENS);
+        for (vendor, model, row) in PriceTable::list_prices().models() {
+            assert!(
+                row.max_output_tokens.is_some_and(|most| most <= DEFAULT_MAX_OUTPUT_TOKENS),
+                "{vendor} {model}"
+            );
+            assert_eq!(row.max_output_tokens == Some(0), row.rates.output == 0, "{vendor} {model}");
+        }
+    }
+
+    #[test]
     fn sums_are_exact() {
         let table = PriceTable::list_prices();
         let usage = Usage {
@@ -184,9 +245,12 @@ mod tests {
         // 600 × 0.30 + 400 × 0.03 + 100 × 2.50.
         let gemini = table.rates(Vendor::GEMINI, "gemini-2.5-flash").unwrap();
         assert_eq!(gemini.cost(Vendor::GEMINI, &usage), 442_000_000);
-        assert_eq!((claude.estimate(0), claude.estimate(1), claude.estimate(9)), (1, 3_000_000, 9_000_000));
+        assert_eq!([0, 1, 9].map(|bytes| claude.input_estimate(bytes)), [0, 3_000_000, 9_000_000]);
         let free = Rates::default();
-        assert_eq!((free.estimate(9), Rates { output: 7, ..free }.estimate(9)), (0, 1));
+        assert!(free.is_free() && !claude.is_free());
+        assert_eq!((free.highest_cost(9, 9, 9), Rates { output: 7, ..free }.highest_cost(9, 0, 1)), (0, 1));
+        // 9 bytes are 3 tokens; twice 100 tokens of output.
+        assert_eq!(gpt.highest_cost(9, 100, 2), 3 * 1_250_000 + 2 * 100 * 10_000_000);
     }
 
     #[test]
@@ -200,6 +264,7 @@ mod tests {
             cache_write_tokens: u64::MAX,
         };
         assert_eq!(max_rates.cost(Vendor::ANTHROPIC, &usage), u128::MAX);
+        assert_eq!(max_rates.highest_cost(usize::MAX, u64::MAX, u64::MAX), u128::MAX);
         // A cached count above the input count is a vendor's fault, and gives no money back.
         let odd = Usage { input_tokens: 1, cached_input_tokens: 5, ..Usage::default() };
         assert_eq!(Rates { input: 10, cached_input: 1, ..Rates::default() }.cost(Vendor::OPENAI, &odd), 5);

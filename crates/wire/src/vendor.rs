@@ -50,6 +50,8 @@ pub(crate) struct VendorRow {
     pub(crate) non_model_segments: &'static [&'static str],
     /// Path ends that take a `POST`, belong to no interface of the table, and cannot return tool calls.
     pub(crate) toolless_path_ends: &'static [&'static str],
+    /// Path ends whose requests cost nothing, such as those that count tokens.
+    pub(crate) free_path_ends: &'static [&'static str],
     /// Path segments below which the vendor stores answers of models, to be fetched later.
     pub(crate) stored_answer_segments: &'static [&'static str],
     /// Returns the name that the price list has for an edition of a model; `None` if the name has no edition.
@@ -127,6 +129,12 @@ impl Vendor {
     pub fn is_toolless_path(self, path: &str) -> bool {
         let path = path_without_query(path);
         self.0.toolless_path_ends.iter().any(|end| path.ends_with(end))
+    }
+
+    /// Returns true if requests to this path cost nothing, whatever model they name.
+    pub fn is_free_path(self, path: &str) -> bool {
+        let path = path_without_query(path);
+        self.0.free_path_ends.iter().any(|end| path.ends_with(end))
     }
 
     /// Returns the input tokens that are charged at the full price, that is, without those from a cache.
@@ -212,6 +220,15 @@ mod tests {
         assert!(!Vendor::OPENAI.is_toolless_path("/v1/xembeddings"));
         assert!(!Vendor::OPENAI.is_toolless_path("/v1beta/models/g:countTokens"));
         assert!(!Vendor::GEMINI.is_toolless_path("/v1beta/models/g:generateContent"));
+    }
+
+    #[test]
+    fn counting_tokens_is_free_and_asking_is_not() {
+        assert!(Vendor::ANTHROPIC.is_free_path("/v1/messages/count_tokens?beta=true"));
+        assert!(Vendor::GEMINI.is_free_path("/v1beta/models/g:countTokens"));
+        assert!(Vendor::OPENAI.is_free_path("/v1/responses/input_tokens"));
+        assert!(!Vendor::OPENAI.is_free_path("/v1/embeddings"));
+        assert!(!Vendor::ANTHROPIC.is_free_path("/v1/messages"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use reenact_wire::conversation::Conversation;
 use reenact_wire::exchange::{ParsedRequest, is_stream, parse_answer, parse_request};
+use reenact_wire::output_bound::OutputBound;
 use reenact_wire::{Delivery, Endpoint, ModelAnswer, ToolCall, ToolResult, Usage, VendorError};
 
 struct Case {
@@ -228,8 +229,11 @@ fn requests_tell_earlier_calls_and_results() {
             earlier_calls: vec![call("c1", "lookup", "{}")],
             tool_results: vec![result("c1", "found"), result("c9", "ab")],
             call_ids: None,
+            output: OutputBound::default(),
         };
-        assert_eq!(parse_request(endpoint, "", body.as_bytes()), Some(expected), "{endpoint:?}");
+        let parsed = parse_request(endpoint, "", body.as_bytes()).unwrap();
+        assert_eq!(parsed.output.max_tokens, (endpoint == Endpoint::MESSAGES).then_some(1));
+        assert_eq!(ParsedRequest { output: OutputBound::default(), ..parsed }, expected, "{endpoint:?}");
     }
 }
 

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use reenact_record::observation::{EndCause, ExchangeEnd};
 use reenact_record::{CallCost, Chunk, EndedBy, RawAnswer};
-use reenact_wire::Usage;
 
+use super::ObservationWriter;
 use super::open_exchange::OpenExchange;
-use super::{ObservationWriter, cost};
 use crate::body::{FinishedBody, StoredBody};
+use crate::charge::{AnswerCount, Charge};
 use crate::decode;
 use crate::parsed_body::{self, ParsedAnswerBody, is_stream, is_success};
 
@@ -42,7 +42,9 @@ impl ObservationWriter<'_> {
                 .writer
                 .record_return(&open.step, RawAnswer { ended_by, latency, ..RawAnswer::default() });
             self.value_or_report(returned);
-            return self.write_cost(&open, None);
+            let is_unsent = cause.as_ref().is_some_and(EndCause::is_unsent);
+            let count = if is_unsent { AnswerCount::Nothing } else { AnswerCount::UNANSWERED };
+            return self.write_cost(&open, count);
         };
         let codings = decode::codings(&head.headers);
         let content_encoding = codings.join(", ");
@@ -89,10 +91,16 @@ impl ObservationWriter<'_> {
         };
         self.value_or_report(returned);
         if open.admission.is_some() {
-            let usage = read.map_or_else(|| answer.and_then(|answer| answer.usage), |read| read.usage);
-            // Vendors do not charge for requests that they refuse.
-            let usage = if is_success(head.status) { usage } else { Some(Usage::default()) };
-            self.write_cost(&open, usage);
+            let count = match read {
+                Some(read) => read.count,
+                // Vendors do not charge for requests that they refuse.
+                None if !is_success(head.status) => AnswerCount::Nothing,
+                None => {
+                    let is_whole = complete && answer.as_ref().is_some_and(|answer| answer.is_complete);
+                    AnswerCount::of(answer.as_ref(), is_whole)
+                }
+            };
+            self.write_cost(&open, count);
         } else if let (Some(mut answer), Some(conversation)) = (answer, &mut self.builder.conversation) {
             if let Some(mut call_ids) = open.call_ids.take() {
                 call_ids.fill(&mut answer.tool_calls);
@@ -120,16 +128,15 @@ impl ObservationWriter<'_> {
     }
 
     /// Writes the cost of a call that was decided on and has a price.
-    fn write_cost(&mut self, open: &OpenExchange, usage: Option<Usage>) {
-        let Some(admission) = &open.admission else { return };
-        let Some(rates) = admission.rates else { return };
-        let counted = usage.unwrap_or_default();
+    fn write_cost(&mut self, open: &OpenExchange, count: AnswerCount) {
+        let charge = open.admission.as_ref().and_then(|admission| Charge::of(admission, open.vendor, count));
+        let Some(Charge { rates, usage, amount, is_estimate }) = charge else { return };
         let spent = self.writer.record_spend(
             &open.step,
             &CallCost {
                 model: &open.model,
-                amount: cost(admission, open.vendor, usage),
-                is_estimate: usage.is_none(),
+                amount,
+                is_estimate,
                 rates: &[
                     ("cache_write", rates.cache_write),
                     ("cached_input", rates.cached_input),
@@ -137,10 +144,10 @@ impl ObservationWriter<'_> {
                     ("output", rates.output),
                 ],
                 usage: &[
-                    ("cache_write", counted.cache_write_tokens),
-                    ("cached_input", counted.cached_input_tokens),
-                    ("input", counted.input_tokens),
-                    ("output", counted.output_tokens),
+                    ("cache_write", usage.cache_write_tokens),
+                    ("cached_input", usage.cached_input_tokens),
+                    ("input", usage.input_tokens),
+                    ("output", usage.output_tokens),
                 ],
             },
         );

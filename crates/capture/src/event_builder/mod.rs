@@ -20,10 +20,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use reenact_record::observation::{InboundRequest, Observation};
-use reenact_record::policy_engine::Money;
 use reenact_record::{EventWriter, RecordError, StepId};
 use reenact_wire::conversation::Conversation;
-use reenact_wire::{Usage, Vendor};
 
 use self::open_exchange::OpenExchange;
 use crate::parsed_body::{ParsedBody, ParsedRequestBody};
@@ -152,14 +150,4 @@ impl ObservationWriter<'_> {
     fn value_or_report<T>(&mut self, result: Result<T, RecordError>) -> Option<T> {
         result.map_err(&mut *self.on_error).ok()
     }
-}
-
-/// Returns the cost of a call: by the vendor's count, or by the estimate if there is no count.
-pub(crate) fn cost(
-    admission: &reenact_record::observation::Admission<'_>,
-    vendor: Vendor,
-    usage: Option<Usage>,
-) -> Money {
-    let counted = admission.rates.zip(usage).map(|(rates, usage)| rates.cost(vendor, &usage));
-    Money::from_picodollars(counted.unwrap_or_else(|| admission.estimate.into()))
 }

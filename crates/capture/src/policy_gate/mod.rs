@@ -19,10 +19,12 @@ use reenact_record::{PolicyEngine, approval::ApprovalQueue};
 use reenact_wire::call_ids::CallIds;
 use reenact_wire::conversation::Conversation;
 use reenact_wire::exchange::ParsedRequest;
+use reenact_wire::output_bound::OutputBound;
 use reenact_wire::price::{PriceTable, Rates};
 use reenact_wire::{ModelAnswer, ToolCall};
 
 use self::results::ForbiddenResult;
+use crate::charge::Charge;
 use crate::parsed_body::{ParsedBody, ParsedRequestBody, vendor_and_endpoint};
 use crate::queue::JobTicket;
 use crate::recorder_thread::{RecorderThread, lock};
@@ -43,6 +45,8 @@ pub struct PolicyGate {
     recorder: Arc<RecorderThread>,
     prices: PriceTable,
     approvals: ApprovalQueue,
+    /// True if the envelope limits spending.
+    limits_spending: bool,
     /// Longest request body that is decoded, in bytes.
     max_body_bytes: usize,
     state: Mutex<GateState>,
@@ -69,27 +73,41 @@ struct ModelRequestInfo<'r> {
     model: &'r str,
     /// Prices of the model; `None` if the table does not have it.
     rates: Option<Rates>,
-    /// Cost that is reserved before the call; `None` without prices.
-    expected_cost: Option<Money>,
+    /// Estimated cost of reading the request, in picodollars.
+    input_cost: u128,
+    /// Largest number of tokens of one answer: as the request says, else the model's own.
+    max_output_tokens: u64,
+    /// Highest cost of the call, which is reserved before it; `None` without prices.
+    highest_cost: Option<Money>,
+}
+
+/// Request that may go out.
+pub(crate) struct AdmittedCall {
+    /// Decision under which it goes out.
+    pub(crate) admission: Admission<'static>,
+    /// Cost that is reserved for it.
+    pub(crate) reserved: Money,
+    /// Ids for tool calls of the answer that come without one.
+    pub(crate) call_ids: Option<CallIds>,
 }
 
 impl PolicyGate {
     /// Makes the gate of a run.
     pub(crate) fn new(recorder: Arc<RecorderThread>, policy: EnforcedPolicy, max_body_bytes: usize) -> Self {
         let EnforcedPolicy { engine, prices, approvals } = policy;
+        let limits_spending = engine.limits_spending();
         let state = GateState {
             engine,
             conversation: Conversation::default(),
             allowed_calls: BTreeSet::new(),
             forbidden_results: BTreeMap::new(),
         };
-        Self { recorder, prices, approvals, max_body_bytes, state: Mutex::new(state) }
+        Self { recorder, prices, approvals, limits_spending, max_body_bytes, state: Mutex::new(state) }
     }
 
     /// Decides on a request. A request that may go out is logged and queued, together with its parsed body.
     ///
-    /// Returns the decision, the ticket of the queued request, and the ids for tool calls of its answer that
-    /// have none. If the envelope asks for an approval, waits for the approver and then decides again, since
+    /// Returns the admitted call, and the ticket of the queued request. If the envelope asks for an approval, waits for the approver and then decides again, since
     /// other conditions may have changed.
     ///
     /// # Errors
@@ -97,7 +115,7 @@ impl PolicyGate {
     pub(crate) async fn admit(
         &self,
         request: InboundRequest<'static>,
-    ) -> Result<(Admission<'static>, JobTicket, Option<CallIds>), PolicyRefusal> {
+    ) -> Result<(AdmittedCall, JobTicket), PolicyRefusal> {
         let parsed_body = ParsedRequestBody::of(&request, self.max_body_bytes);
         let interface = interface_check::refuse_unknown_interface(&request);
         let nothing = ParsedRequest::default();
@@ -115,7 +133,7 @@ impl PolicyGate {
                     action: Action::Model,
                     name: info.model,
                     at,
-                    expected_cost: info.expected_cost,
+                    expected_cost: info.highest_cost,
                     is_approved: approval_id.is_some(),
                 };
                 // Results are judged once, conditions that may have changed meanwhile again.
@@ -124,11 +142,12 @@ impl PolicyGate {
                     results
                         .and_then(|()| interface.clone())
                         .and_then(|()| state.check_vendor_tools(info.request))
+                        .and_then(|()| state.check_countable(info.request))
                 } else {
                     Ok(())
                 };
                 let ruling = match brought {
-                    Ok(()) => state.engine.evaluate(&wanted),
+                    Ok(()) => state.engine.evaluate_with_advice(&wanted, || info.spend_advice()),
                     Err(refused) => Ruling::Denied(refused),
                 };
                 if let Ruling::Denied(refused) = &ruling {
@@ -151,7 +170,9 @@ impl PolicyGate {
             match step {
                 AdmissionStep::Admit(admission) => {
                     let queued = queued.pop().ok_or_else(PolicyRefusal::unrecorded)?;
-                    return Ok((admission, queued, info.request.call_ids.clone()));
+                    let reserved = info.highest_cost.unwrap_or_default();
+                    let call_ids = info.request.call_ids.clone();
+                    return Ok((AdmittedCall { admission, reserved, call_ids }, queued));
                 }
                 AdmissionStep::Refuse(refused) => return Err(refused),
                 AdmissionStep::AskApproval(needed) => {
@@ -222,12 +243,19 @@ impl PolicyGate {
         }
     }
 
-    /// Books the actual cost of a finished call in place of the expected cost.
-    pub(crate) fn book_cost(&self, admission: &Admission<'_>, actual: Money) {
-        if admission.rates.is_some() {
-            let expected = Money::from_picodollars(admission.estimate.into());
-            lock(&self.state).engine.settle_cost(expected, actual);
+    /// Books the cost of a finished call in place of what was reserved for it. If the cost is an estimate, the
+    /// reservation stays: the call may have cost as much.
+    pub(crate) fn book_cost(&self, reserved: Money, charge: &Charge) {
+        let engine = &mut lock(&self.state).engine;
+        match charge.is_estimate {
+            true => engine.keep_reserved(reserved, charge.amount),
+            false => engine.settle_cost(reserved, charge.amount),
         }
+    }
+
+    /// Returns true if the envelope limits spending.
+    pub(crate) fn limits_spending(&self) -> bool {
+        self.limits_spending
     }
 
     /// Makes a decision under the lock of the queue, and queues the observations that follow from it.
@@ -263,9 +291,23 @@ impl PolicyGate {
         let model = parsed.model.as_deref().unwrap_or_default();
         // A body that cannot be decoded names no model, and reading it costs nothing.
         let length = if parsed_body.fault.is_some() { 0 } else { parsed_body.body(request).len() };
-        let rates = self.prices.rates(vendor_and_endpoint(request).0, model);
-        let expected = rates.map(|rates| Money::from_picodollars(rates.estimate(length)));
-        ModelRequestInfo { request: parsed, model, rates, expected_cost: expected }
+        let vendor = vendor_and_endpoint(request).0;
+        let rates = match vendor.is_free_path(&request.path) {
+            true => Some(Rates::default()),
+            false => self.prices.rates(vendor, model),
+        };
+        let bound = parsed.output;
+        let own_limit = || self.prices.max_output_tokens(vendor, model);
+        let max_output_tokens = bound.max_tokens.unwrap_or_else(own_limit);
+        let highest = |rates: Rates| rates.highest_cost(length, max_output_tokens, bound.answers);
+        ModelRequestInfo {
+            request: parsed,
+            model,
+            rates,
+            input_cost: rates.map_or(0, |rates| rates.input_estimate(length)),
+            max_output_tokens,
+            highest_cost: rates.map(|rates| Money::from_picodollars(highest(rates))),
+        }
     }
 
     /// Returns the masked body of a request for an approver.
@@ -297,11 +339,38 @@ impl AdmissionStep<Admission<'static>, PolicyRefusal, NeededApproval> {
 }
 
 impl ModelRequestInfo<'_> {
-    /// Returns the decision to admit the request, with the estimate of its cost in picodollars.
+    /// Returns the decision to admit the request, with the estimated cost of reading it in picodollars.
     fn admission(&self, at: Duration, approval_id: Option<String>) -> Admission<'static> {
-        let estimate = self.expected_cost.unwrap_or_default().picodollars();
-        let estimate = u64::try_from(estimate).unwrap_or(u64::MAX);
+        let estimate = u64::try_from(self.input_cost).unwrap_or(u64::MAX);
         Admission { at, approval_id: approval_id.map(Into::into), rates: self.rates, estimate }
+    }
+}
+
+impl ModelRequestInfo<'_> {
+    /// Returns advice for a client whose request may cost too much; empty if the model has no price.
+    fn spend_advice(&self) -> String {
+        let OutputBound { max_tokens, answers, member, .. } = self.request.output;
+        if self.highest_cost.is_none() || member.is_empty() {
+            return String::new();
+        }
+        let tokens = self.max_output_tokens;
+        let each = if answers == 1 { String::new() } else { format!("{answers} answers of ") };
+        match max_tokens {
+            Some(_) => format!("it asks for {each}up to {tokens} tokens: lower {member}, or raise the limit"),
+            None => format!(
+                "it sets no {member}, so that the model may write {each}{tokens} tokens: set it, or raise the limit"
+            ),
+        }
+    }
+}
+
+impl GateState {
+    /// Refuses a call whose cost nobody could count, if the envelope limits spending.
+    fn check_countable(&self, request: &ParsedRequest) -> Result<(), PolicyRefusal> {
+        match request.output.uncountable.filter(|_| self.engine.limits_spending()) {
+            Some(problem) => Err(PolicyRefusal::uncountable(problem)),
+            None => Ok(()),
+        }
     }
 }
 

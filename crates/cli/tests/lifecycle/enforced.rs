@@ -13,7 +13,7 @@ fn envelope(project: &TestProject, from: &str, to: &str) {
     let text = "[envelope]\nexpiry = \"2999-12-31T00:00:00Z\"\n\
         [envelope.permissions]\nallowed_models = [\"gpt-5\", \"claude-sonnet-4-5\"]\n\
         allowed_tools = [\"search_flights\", \"book_flight\"]\n\
-        [envelope.limits]\nmax_steps = 7\nmax_spend_usd = 0.05\nrate_limit_rpm = 7\n";
+        [envelope.limits]\nmax_steps = 7\nmax_spend_usd = 2\nrate_limit_rpm = 7\n";
     assert!(text.contains(from), "{from}");
     fs::write(project.folder.path().join("envelope.toml"), text.replace(from, to)).unwrap();
 }
@@ -67,9 +67,10 @@ fn what_is_denied_never_happens_and_is_denied_again() {
             &AGENT[..],
         ),
         (
-            "max_spend_usd = 0.05",
+            "max_spend_usd = 2",
             "max_spend_usd = 0",
-            "max_spend_usd: 0.00 USD are spent, at least [..] USD would be added, and 0.00 USD are allowed",
+            "max_spend_usd: 0.00 USD are spent, this one may cost 1.28[..] USD, and 0.00 USD are allowed; it sets no \
+             max_completion_tokens, so that the model may write 128000 tokens: set it, or raise the limit",
             0,
             &AGENT[..],
         ),
@@ -118,7 +119,7 @@ fn an_envelope_that_has_expired_begins_nothing() {
 #[test]
 fn prices_of_ones_own() {
     let project = TestProject::new(Script::travel());
-    envelope(&project, "max_spend_usd = 0.05", "max_spend_usd = 0");
+    envelope(&project, "max_spend_usd = 2", "max_spend_usd = 0");
     let prices = project.folder.path().join("prices.toml");
     fs::write(&prices, "date = \"2026-01-31\"\n[openai]\n\"gpt-5\" = { input = 0, output = 0 }\n").unwrap();
     let record = |agent: &[&'static str]| {

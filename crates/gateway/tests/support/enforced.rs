@@ -155,7 +155,8 @@ impl ModelApi {
             Self::Responses => r#""input":"hi""#,
             Self::Chat | Self::Messages => r#""messages":[{"role":"user","content":"hi"}]"#,
         };
-        format!(r#"{{"model":"{model}","max_tokens":9,{said}{more}}}"#)
+        let limit = if self == Self::Responses { "max_output_tokens" } else { "max_tokens" };
+        format!(r#"{{"model":"{model}","{limit}":9,{said}{more}}}"#)
     }
 
     /// Asks the model that the envelope allows.

@@ -39,7 +39,15 @@ pub enum EndCause<'a> {
     },
 }
 
+/// Types of failures that come before a request leaves: no connection to the vendor could be made.
+const UNSENT: [&str; 5] = ["connect_timeout", "proxy", "refused", "tls", "unreachable"];
+
 impl EndCause<'_> {
+    /// Returns true if the request never left, so that it cost nothing.
+    pub fn is_unsent(&self) -> bool {
+        matches!(self, Self::Upstream { error_type, .. } if UNSENT.contains(&&**error_type))
+    }
+
     /// Returns the side that the record names as the cause.
     pub fn ended_by(&self) -> EndedBy {
         match self {

@@ -35,7 +35,7 @@ pub struct Admission<'a> {
     pub approval_id: Option<Cow<'a, str>>,
     /// Prices of the model's tokens; `None` if they are unknown.
     pub rates: Option<Rates>,
-    /// Estimated cost in picodollars, which counts if the answer does not state its usage.
+    /// Estimated cost of reading the request in picodollars, which counts if the answer does not state its usage.
     pub estimate: u64,
 }
 

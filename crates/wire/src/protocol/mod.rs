@@ -18,6 +18,7 @@ use reenact_json::Value;
 use crate::error_reply::ErrorReply;
 use crate::exchange::ParsedRequest;
 use crate::message::{ModelAnswer, ToolCall, Usage};
+use crate::output_bound::OutputBound;
 use crate::sse::RawSseEvent;
 use crate::tool_calls::{OpenCalls, ScannedAnswer, UnreadableAnswer};
 use crate::vendor::{Vendor, path_without_query};
@@ -66,6 +67,11 @@ pub(crate) trait Protocol: Send + Sync {
     /// Parses a request. The path has its query.
     fn parse_request(&self, path: &str, document: Value<'_>) -> ParsedRequest;
 
+    /// Returns the largest output that a request asks for, by the interface's own members.
+    fn output_bound(&self, _document: Value<'_>) -> OutputBound {
+        OutputBound::default()
+    }
+
     /// Parses an answer in one document; `None` if the interface gives no answers of models.
     fn parse_answer(&self, _document: Value<'_>) -> Option<ModelAnswer> {
         None
@@ -79,6 +85,12 @@ pub(crate) trait Protocol: Send + Sync {
     /// Returns true if clients wait for nothing after this event of a stream.
     fn ends_stream(&self, _event: RawSseEvent<'_>) -> bool {
         false
+    }
+
+    /// Returns true if this event ends a stream because the vendor failed, so that no count of tokens before it is
+    /// the last one.
+    fn ends_stream_by_error(&self, event: RawSseEvent<'_>) -> bool {
+        event.name() == b"error"
     }
 
     /// Finds every tool call that a document asks its client for, in all alternatives, and the usage.
@@ -234,6 +246,11 @@ impl Endpoint {
     /// before the stream is closed.
     pub fn ends_stream(self, event: RawSseEvent<'_>) -> bool {
         self.0.ends_stream(event)
+    }
+
+    /// Returns true if this event ends a stream because the vendor failed.
+    pub fn ends_stream_by_error(self, event: RawSseEvent<'_>) -> bool {
+        self.0.ends_stream_by_error(event)
     }
 
     /// Returns true if a document has the members of every answer of the interface.

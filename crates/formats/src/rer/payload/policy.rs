@@ -47,7 +47,8 @@ payload! {
 payload! {
     /// Payload of `rer.spend.counted`.
     SpendCounted, SpendCountedView;
-    /// True if the vendor did not report the usage, so that the estimate before the call is counted.
+    /// True if the vendor did not report the final usage. Then `spend_usd` is the least that the step can have cost, by
+    /// the length of what was sent and received.
     is_estimate: required flag,
     /// Model that was paid for.
     model: required text,
@@ -59,6 +60,6 @@ payload! {
     spend_usd: required money,
     /// Step that is paid for.
     step_id: required step,
-    /// Number of tokens, by their kinds.
+    /// Number of tokens, by their kinds: as the vendor counted them, or as they are estimated.
     usage: required whole_map,
 }

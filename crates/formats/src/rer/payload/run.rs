@@ -55,6 +55,8 @@ payload! {
     reason: required text,
     /// Origin of the event.
     source: required word(EventSource),
+    /// True if more may have been spent: some model call has no price, or only an estimate. Left out otherwise.
+    spend_partial: optional flag,
     /// Outcome of the run.
     status: required word(RunStatus),
     /// Number of requests to models.

@@ -20,6 +20,7 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
     match_key_headers: &["anthropic-beta", "anthropic-version"],
     non_model_segments: &[],
     toolless_path_ends: &["/messages/count_tokens"],
+    free_path_ends: &["/messages/count_tokens"],
     stored_answer_segments: &["batches", "messages"],
     model_without_edition: without_date,
     prices: &PRICES,
@@ -29,18 +30,19 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
     denied_status,
 };
 
-/// List prices. The cache write price is that of a cache that lasts five minutes, the default.
+/// List prices. The cache write price is that of a cache that lasts five minutes, the default. The largest output
+/// of Claude 3.7 is that of its beta header.
 const PRICES: [ListPrice; 10] = [
-    ("claude-3-5-haiku", 800, 80, 1_000, 4_000),
-    ("claude-3-7-sonnet", 3_000, 300, 3_750, 15_000),
-    ("claude-3-haiku", 250, 30, 300, 1_250),
-    ("claude-haiku-4-5", 1_000, 100, 1_250, 5_000),
-    ("claude-opus-4", 15_000, 1_500, 18_750, 75_000),
-    ("claude-opus-4-0", 15_000, 1_500, 18_750, 75_000),
-    ("claude-opus-4-1", 15_000, 1_500, 18_750, 75_000),
-    ("claude-opus-4-5", 5_000, 500, 6_250, 25_000),
-    ("claude-sonnet-4", 3_000, 300, 3_750, 15_000),
-    ("claude-sonnet-4-5", 3_000, 300, 3_750, 15_000),
+    ("claude-3-5-haiku", 800, 80, 1_000, 4_000, 8_192),
+    ("claude-3-7-sonnet", 3_000, 300, 3_750, 15_000, 128_000),
+    ("claude-3-haiku", 250, 30, 300, 1_250, 4_096),
+    ("claude-haiku-4-5", 1_000, 100, 1_250, 5_000, 64_000),
+    ("claude-opus-4", 15_000, 1_500, 18_750, 75_000, 32_000),
+    ("claude-opus-4-0", 15_000, 1_500, 18_750, 75_000, 32_000),
+    ("claude-opus-4-1", 15_000, 1_500, 18_750, 75_000, 32_000),
+    ("claude-opus-4-5", 5_000, 500, 6_250, 25_000, 64_000),
+    ("claude-sonnet-4", 3_000, 300, 3_750, 15_000, 64_000),
+    ("claude-sonnet-4-5", 3_000, 300, 3_750, 15_000, 64_000),
 ];
 
 /// Writes `{"type": "error", "error": {"type": …, "message": …, "code": …}}`.

@@ -15,6 +15,7 @@ pub(crate) use self::vendor::VENDOR;
 use crate::error_reply::ErrorReply;
 use crate::exchange::ParsedRequest;
 use crate::message::{ModelAnswer, ToolCall, Usage};
+use crate::output_bound::OutputBound;
 use crate::protocol::reading::is_list;
 use crate::protocol::{Delivery, Protocol, StreamAssembler};
 use crate::sse::RawSseEvent;
@@ -40,6 +41,10 @@ impl Protocol for GenerateContentProtocol {
 
     fn parse_request(&self, path: &str, document: Value<'_>) -> ParsedRequest {
         request::parse(path, document)
+    }
+
+    fn output_bound(&self, document: Value<'_>) -> OutputBound {
+        request::output_bound(document)
     }
 
     fn parse_answer(&self, document: Value<'_>) -> Option<ModelAnswer> {

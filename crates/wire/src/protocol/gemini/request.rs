@@ -9,6 +9,7 @@ use super::vendor::model_and_verb;
 use crate::call_ids::CallIds;
 use crate::exchange::{ParsedRequest, string_text};
 use crate::message::{ToolCall, ToolResult};
+use crate::output_bound::OutputBound;
 use crate::protocol::Delivery;
 use crate::vendor::path_without_query;
 
@@ -59,6 +60,22 @@ pub(super) fn parse(path: &str, document: Value<'_>) -> ParsedRequest {
     }
     request.call_ids = Some(call_ids.unwrap_or_default());
     request
+}
+
+/// Returns the largest output that a request asks for. If a member comes in both spellings, the larger value counts.
+pub(super) fn output_bound(document: Value<'_>) -> OutputBound {
+    let configs = document.select_members(["generationConfig", "generation_config"]);
+    let values = |camel: &str, snake: &str| {
+        configs.map(|config| config.map(|config| config.select_members([camel, snake])).unwrap_or_default())
+    };
+    let counts = values("candidateCount", "candidate_count");
+    let answers = counts.into_iter().flatten().flatten().filter(|count| !count.is_null());
+    let answers = answers.max_by_key(|count| count.unsigned_integer().unwrap_or(u64::MAX));
+    OutputBound::of(
+        "generationConfig.maxOutputTokens",
+        values("maxOutputTokens", "max_output_tokens").into_iter().flatten(),
+        answers,
+    )
 }
 
 /// Returns true if the query asks for server-sent events.

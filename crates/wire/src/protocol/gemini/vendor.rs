@@ -20,6 +20,7 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
     match_key_headers: &[],
     non_model_segments: &["cachedContents", "corpora", "fileSearchStores", "files"],
     toolless_path_ends: &[":countTokens", ":embedContent", ":batchEmbedContents"],
+    free_path_ends: &[":countTokens"],
     stored_answer_segments: &["batches", "interactions", "operations"],
     model_without_edition: without_edition,
     prices: &PRICES,
@@ -32,13 +33,13 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
 /// List prices for prompts of up to 200,000 tokens. Writing to a cache costs the input price, plus storage by
 /// the hour, which is not counted.
 const PRICES: [ListPrice; 7] = [
-    ("gemini-2.0-flash", 100, 25, 0, 400),
-    ("gemini-2.0-flash-lite", 75, 75, 0, 300),
-    ("gemini-2.5-flash", 300, 30, 0, 2_500),
-    ("gemini-2.5-flash-lite", 100, 10, 0, 400),
-    ("gemini-2.5-pro", 1_250, 125, 0, 10_000),
-    ("gemini-3-pro-preview", 2_000, 200, 0, 12_000),
-    ("gemini-embedding-001", 150, 150, 0, 0),
+    ("gemini-2.0-flash", 100, 25, 0, 400, 8_192),
+    ("gemini-2.0-flash-lite", 75, 75, 0, 300, 8_192),
+    ("gemini-2.5-flash", 300, 30, 0, 2_500, 65_536),
+    ("gemini-2.5-flash-lite", 100, 10, 0, 400, 65_536),
+    ("gemini-2.5-pro", 1_250, 125, 0, 10_000, 65_536),
+    ("gemini-3-pro-preview", 2_000, 200, 0, 12_000, 65_536),
+    ("gemini-embedding-001", 150, 150, 0, 0, 0),
 ];
 
 /// Returns a model's name without its edition, as in `gemini-2.0-flash-001` or

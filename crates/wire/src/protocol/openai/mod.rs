@@ -10,6 +10,7 @@ use super::reading::{count_at, denied_status};
 use super::writing::write_number;
 use crate::error_reply::ErrorReply;
 use crate::message::Usage;
+use crate::output_bound::is_other_than;
 use crate::price::{ListPrice, without_date};
 use crate::vendor::VendorRow;
 
@@ -30,6 +31,7 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
         "/images/generations",
         "/audio/speech",
     ],
+    free_path_ends: &["/moderations", "/responses/input_tokens"],
     stored_answer_segments: &["batches", "completions", "conversations", "messages", "responses", "threads"],
     model_without_edition: without_date,
     prices: &PRICES,
@@ -41,26 +43,34 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
 
 /// List prices. OpenAI charges nothing beyond the input price for writing to its cache.
 const PRICES: [ListPrice; 19] = [
-    ("gpt-4.1", 2_000, 500, 0, 8_000),
-    ("gpt-4.1-mini", 400, 100, 0, 1_600),
-    ("gpt-4.1-nano", 100, 25, 0, 400),
-    ("gpt-4o", 2_500, 1_250, 0, 10_000),
-    ("gpt-4o-mini", 150, 75, 0, 600),
-    ("gpt-5", 1_250, 125, 0, 10_000),
-    ("gpt-5-chat-latest", 1_250, 125, 0, 10_000),
-    ("gpt-5-codex", 1_250, 125, 0, 10_000),
-    ("gpt-5-mini", 250, 25, 0, 2_000),
-    ("gpt-5-nano", 50, 5, 0, 400),
-    ("gpt-5.1", 1_250, 125, 0, 10_000),
-    ("gpt-5.1-codex", 1_250, 125, 0, 10_000),
-    ("gpt-5.1-codex-mini", 250, 25, 0, 2_000),
-    ("o1", 15_000, 7_500, 0, 60_000),
-    ("o3", 2_000, 500, 0, 8_000),
-    ("o3-mini", 1_100, 550, 0, 4_400),
-    ("o4-mini", 1_100, 275, 0, 4_400),
-    ("text-embedding-3-large", 130, 130, 0, 0),
-    ("text-embedding-3-small", 20, 20, 0, 0),
+    ("gpt-4.1", 2_000, 500, 0, 8_000, 32_768),
+    ("gpt-4.1-mini", 400, 100, 0, 1_600, 32_768),
+    ("gpt-4.1-nano", 100, 25, 0, 400, 32_768),
+    ("gpt-4o", 2_500, 1_250, 0, 10_000, 16_384),
+    ("gpt-4o-mini", 150, 75, 0, 600, 16_384),
+    ("gpt-5", 1_250, 125, 0, 10_000, 128_000),
+    ("gpt-5-chat-latest", 1_250, 125, 0, 10_000, 16_384),
+    ("gpt-5-codex", 1_250, 125, 0, 10_000, 128_000),
+    ("gpt-5-mini", 250, 25, 0, 2_000, 128_000),
+    ("gpt-5-nano", 50, 5, 0, 400, 128_000),
+    ("gpt-5.1", 1_250, 125, 0, 10_000, 128_000),
+    ("gpt-5.1-codex", 1_250, 125, 0, 10_000, 128_000),
+    ("gpt-5.1-codex-mini", 250, 25, 0, 2_000, 128_000),
+    ("o1", 15_000, 7_500, 0, 60_000, 100_000),
+    ("o3", 2_000, 500, 0, 8_000, 100_000),
+    ("o3-mini", 1_100, 550, 0, 4_400, 100_000),
+    ("o4-mini", 1_100, 275, 0, 4_400, 100_000),
+    ("text-embedding-3-large", 130, 130, 0, 0, 0),
+    ("text-embedding-3-small", 20, 20, 0, 0, 0),
 ];
+
+/// Reason why a call of another tier cannot be counted.
+const UNLISTED_TIER: &str = "its `service_tier` has prices of its own, which are not in the table";
+
+/// Returns true if a `service_tier` is none of those that cost the list price, or less.
+fn is_unlisted_tier(tier: Option<Value<'_>>) -> bool {
+    is_other_than(tier, &["auto", "default", "flex"])
+}
 
 /// Writes `{"error": {"message": …, "type": …, "param": null, "code": …}}`.
 fn error_body(reply: &ErrorReply<'_>) -> String {

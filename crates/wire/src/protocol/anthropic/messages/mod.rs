@@ -11,6 +11,7 @@ use reenact_json::Value;
 use crate::error_reply::ErrorReply;
 use crate::exchange::{ParsedRequest, string_text};
 use crate::message::{ModelAnswer, ToolCall, Usage};
+use crate::output_bound::{OutputBound, is_other_than};
 use crate::protocol::reading::{event_type, is_list, is_object, optional_object};
 use crate::protocol::{Delivery, Protocol, StreamAssembler, ends_with_segments};
 use crate::sse::RawSseEvent;
@@ -35,6 +36,19 @@ impl Protocol for MessagesProtocol {
 
     fn parse_request(&self, _path: &str, document: Value<'_>) -> ParsedRequest {
         read::request(document)
+    }
+
+    fn output_bound(&self, document: Value<'_>) -> OutputBound {
+        let [limit, speed, place] = document.select_members(["max_tokens", "speed", "inference_geo"]);
+        OutputBound::of("max_tokens", [limit], None)
+            .uncountable_if(
+                is_other_than(speed, &["standard"]),
+                "its `speed` has prices of its own, which are not in the table",
+            )
+            .uncountable_if(
+                is_other_than(place, &["global"]),
+                "its `inference_geo` has prices of its own, which are not in the table",
+            )
     }
 
     fn parse_answer(&self, document: Value<'_>) -> Option<ModelAnswer> {

@@ -10,6 +10,7 @@ use reenact_json::Value;
 
 use crate::exchange::ParsedRequest;
 use crate::message::{ModelAnswer, ToolCall, Usage};
+use crate::output_bound::{OutputBound, is_set};
 use crate::protocol::reading::{is_list, is_object, optional_object, optional_objects};
 use crate::protocol::{Delivery, Protocol, StreamAssembler, ends_with_segments, is_end_mark};
 use crate::sse::RawSseEvent;
@@ -34,6 +35,17 @@ impl Protocol for ChatCompletionsProtocol {
 
     fn parse_request(&self, _path: &str, document: Value<'_>) -> ParsedRequest {
         read::request(document)
+    }
+
+    fn output_bound(&self, document: Value<'_>) -> OutputBound {
+        let [current, older, choices, tier, deferred] =
+            document.select_members(["max_completion_tokens", "max_tokens", "n", "service_tier", "deferred"]);
+        OutputBound::of("max_completion_tokens", [current, older], choices)
+            .uncountable_if(
+                is_set(deferred),
+                "`deferred` puts the answer off, so that its cost is never seen",
+            )
+            .uncountable_if(super::is_unlisted_tier(tier), super::UNLISTED_TIER)
     }
 
     fn parse_answer(&self, document: Value<'_>) -> Option<ModelAnswer> {

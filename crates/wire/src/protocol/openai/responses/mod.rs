@@ -13,6 +13,7 @@ use reenact_json::print::PrintObjectWriter;
 use crate::error_reply::ErrorReply;
 use crate::exchange::{ParsedRequest, string_text};
 use crate::message::{ModelAnswer, ToolCall, Usage};
+use crate::output_bound::{OutputBound, is_set};
 use crate::protocol::reading::{event_type, is_list, is_object, optional_object};
 use crate::protocol::{Delivery, Protocol, StreamAssembler, ends_with_segments};
 use crate::sse::RawSseEvent;
@@ -37,6 +38,17 @@ impl Protocol for ResponsesProtocol {
 
     fn parse_request(&self, _path: &str, document: Value<'_>) -> ParsedRequest {
         read::request(document)
+    }
+
+    fn output_bound(&self, document: Value<'_>) -> OutputBound {
+        let [limit, background, tier] =
+            document.select_members(["max_output_tokens", "background", "service_tier"]);
+        OutputBound::of("max_output_tokens", [limit], None)
+            .uncountable_if(
+                is_set(background),
+                "`background` puts the answer off, so that its cost is never seen",
+            )
+            .uncountable_if(super::is_unlisted_tier(tier), super::UNLISTED_TIER)
     }
 
     fn parse_answer(&self, document: Value<'_>) -> Option<ModelAnswer> {
