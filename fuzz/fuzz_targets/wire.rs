@@ -6,12 +6,15 @@
 //! read, written and read again is the same; a result is inferred once.
 #![no_main]
 
+use std::collections::BTreeSet;
+
 use libfuzzer_sys::fuzz_target;
 use reenact_wire::conversation::Conversation;
 use reenact_wire::render::render;
+use reenact_wire::request_form::FormFindings;
 use reenact_wire::sse::{SseEvent, SseReader};
 use reenact_wire::tool_calls::{self, ToolCallScanner};
-use reenact_wire::{Delivery, Endpoint, ModelAnswer, PROTOCOLS, ToolCall, Usage, exchange};
+use reenact_wire::{Delivery, Endpoint, ModelAnswer, PROTOCOLS, ToolCall, Usage, exchange, request_form};
 
 /// Path that names a model and the delivery of its answer.
 const PATH: &str = "/v1beta/models/m:streamGenerateContent?alt=sse";
@@ -89,6 +92,13 @@ fn must_have(given: &[ToolCall], answer: &ModelAnswer) {
 }
 
 fn request(endpoint: Endpoint, body: &[u8]) {
+    let found = request_form::check(endpoint, body, &BTreeSet::new());
+    assert!(found.unknown.len() <= FormFindings::MAX_UNKNOWN && found.allowed.is_empty());
+    // What is allowed by its path is not unknown any more, and hides no tool.
+    let allowed: BTreeSet<String> = found.unknown.iter().cloned().collect();
+    let again = request_form::check(endpoint, body, &allowed);
+    assert!(again.unknown.iter().all(|path| path.ends_with('…') || !allowed.contains(path)));
+    assert!(found.vendor_tools.iter().all(|tool| again.vendor_tools.contains(tool)));
     let Some(request) = exchange::parse_request(endpoint, PATH, body) else { return };
     let mut conversation = Conversation::default();
     let inferred = conversation.add_request(&request);

@@ -29,6 +29,7 @@ const UNLIMITED: Envelope = Envelope {
     expiry: None,
     required_approvals: Vec::new(),
     required_signer_types: Vec::new(),
+    allowed_forms: BTreeSet::new(),
     enforcement: EnvelopeEnforcement::Enforced,
 };
 

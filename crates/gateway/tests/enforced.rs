@@ -294,7 +294,9 @@ async fn a_call_that_costs_more_than_is_left_is_the_last() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_counted_along_is_what_is_recorded() {
     for api in [ModelApi::Chat, ModelApi::Responses, ModelApi::Messages] {
-        for more in ["", r#","stream":true,"stream_options":{"include_usage":true}"#] {
+        let usage = r#","stream":true,"stream_options":{"include_usage":true}"#;
+        let stream = if api == ModelApi::Messages { r#","stream":true"# } else { usage };
+        for more in ["", stream] {
             let vendor =
                 ScriptedVendor::start(Script::replying(|_| ScriptedReply::text("a b c").with_usage(USAGE)))
                     .unwrap();

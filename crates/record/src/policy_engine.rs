@@ -5,6 +5,7 @@
 //! [`PolicyEngine::evaluate`].
 
 use core::time::Duration;
+use std::collections::BTreeSet;
 
 pub use reenact_formats::rer::envelope::money::Money;
 pub use reenact_formats::rer::envelope::permission::SignerType;
@@ -14,9 +15,13 @@ use reenact_formats::rer::envelope::policy::{
     ActionHistory, CostEstimate, EnvelopeDecision, PolicyRequest, decide,
 };
 use reenact_json::Shown;
+use reenact_wire::request_form::{FormFindings, undated_tool};
 
 /// Name of the rule that denies an action without its approval.
 pub const REQUIRED_APPROVALS: &str = "required_approvals";
+
+/// Name of the rule that denies a request with a form that is not known.
+pub const UNKNOWN_FORM: &str = "unknown_form";
 
 /// Decides on the actions of one run. A clone can be used to try out what would be decided, without effect on the run.
 #[derive(Debug, Clone)]
@@ -95,6 +100,18 @@ impl PolicyRefusal {
         let (method, path) = (Shown::new(method), Shown::new(path));
         let reason = format!("{method} {path} may ask for tools in a way that is not known here");
         Self { rule: EnvelopeRule::AllowedTools.name(), reason, retry_after: None }
+    }
+
+    /// Refuses a request that holds forms which are not known: each may bring a tool or a model that is not seen. The paths are
+    /// safe to print.
+    pub fn unlisted_forms(paths: &[String]) -> Self {
+        let list: Vec<String> = paths.iter().map(|path| format!("\"{path}\"")).collect();
+        let reason = format!(
+            "{} is not known here, and may ask for a tool or a model that is not seen; to allow it, the envelope needs metadata.allowed_forms = [{}]",
+            paths.join(", "),
+            list.join(", ")
+        );
+        Self { rule: UNKNOWN_FORM, reason, retry_after: None }
     }
 
     /// Refuses an answer that cannot be parsed: it may ask for any tool.
@@ -213,11 +230,38 @@ impl PolicyEngine {
     /// Checks whether a vendor may run a tool on its own servers. Such a call cannot be held back once it is requested,
     /// so the tool must be on the list before the request goes out.
     pub fn check_vendor_tool(&self, name: &str) -> Result<(), PolicyRefusal> {
-        if self.envelope.allowed_tools.contains(name) {
+        let undated = undated_tool(name).is_some_and(|name| self.envelope.allowed_tools.contains(name));
+        if undated || self.envelope.allowed_tools.contains(name) {
             return Ok(());
         }
         let reason = format!("the vendor's own tool \"{}\" is not on the list", Shown::new(name));
         Err(PolicyRefusal { rule: EnvelopeRule::AllowedTools.name(), reason, retry_after: None })
+    }
+
+    /// Returns the paths of unknown forms that the envelope allows.
+    pub fn allowed_forms(&self) -> &BTreeSet<String> {
+        &self.envelope.allowed_forms
+    }
+
+    /// Checks the findings in a request: the vendor's own tools and further models must be on the lists, and nothing may be
+    /// unknown.
+    pub fn check_forms(&self, findings: &FormFindings) -> Result<(), PolicyRefusal> {
+        findings.vendor_tools.iter().try_for_each(|name| self.check_vendor_tool(name))?;
+        if let Some(model) =
+            findings.models.iter().find(|model| !self.envelope.allowed_models.contains(*model))
+        {
+            let reason = format!("the model \"{}\" is not on the list", Shown::new(model));
+            return Err(PolicyRefusal {
+                rule: EnvelopeRule::AllowedModels.name(),
+                reason,
+                retry_after: None,
+            });
+        }
+        if findings.unknown.is_empty() {
+            Ok(())
+        } else {
+            Err(PolicyRefusal::unlisted_forms(&findings.unknown))
+        }
     }
 
     /// Returns the refusal by a rule, with the reason in words.

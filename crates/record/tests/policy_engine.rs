@@ -36,6 +36,7 @@ fn envelope() -> Envelope {
         expiry: None,
         required_approvals: Vec::new(),
         required_signer_types: Vec::new(),
+        allowed_forms: std::collections::BTreeSet::new(),
         enforcement: EnvelopeEnforcement::Enforced,
     }
 }
@@ -355,6 +356,8 @@ fn the_first_rule_is_named() {
 fn a_vendors_own_tools_are_on_the_list_or_not_asked_for() {
     let policy = PolicyEngine::new(envelope());
     assert_eq!(policy.check_vendor_tool("t"), Ok(()));
+    assert_eq!(policy.check_vendor_tool("t_20250305"), Ok(()), "a dated type belongs to its tool");
+    assert!(policy.check_vendor_tool("mcp:t_20250305").is_err());
     let reason = "the vendor's own tool \"web_search\" is not on the list".to_owned();
     assert_eq!(
         policy.check_vendor_tool("web_search"),

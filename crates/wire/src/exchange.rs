@@ -24,8 +24,6 @@ pub struct ParsedRequest {
     pub earlier_calls: Vec<ToolCall>,
     /// Results of tools that the request hands to the model.
     pub tool_results: Vec<ToolResult>,
-    /// Tools that the vendor itself is to run, by the vendor's names for them.
-    pub vendor_tools: Vec<String>,
     /// Ids for calls of the answer that come without one; `None` if the interface gives every call an id.
     pub call_ids: Option<CallIds>,
     /// Largest output that the request asks for.

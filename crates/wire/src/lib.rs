@@ -14,6 +14,7 @@
 //! | [`message`] | answers, tool calls and token counts, in one form for all vendors |
 //! | [`exchange`] | parsers for a request and its answer |
 //! | [`conversation`] | tool calls that an agent made between two requests |
+//! | [`request_form`] | forms that a request may hold, and what stands outside of them |
 //! | [`call_ids`] | ids for tool calls whose vendor gives none |
 //! | [`key`] | match keys: equality of two requests |
 //! | [`prompt`] | the user's words in a request |
@@ -36,6 +37,7 @@ pub mod price;
 pub mod prompt;
 pub mod protocol;
 pub mod render;
+pub mod request_form;
 pub mod tool_calls;
 pub mod vendor;
 

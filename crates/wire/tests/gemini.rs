@@ -203,22 +203,6 @@ fn a_call_keeps_its_id() {
 }
 
 #[test]
-fn tools_that_the_vendor_runs() {
-    for (tools, expected) in [
-        (r#"{"tools":[{"functionDeclarations":[{"name":"a"}]}]}"#, vec![]),
-        (r#"{"tools":[{"function_declarations":[]},{"googleSearch":{}}]}"#, vec!["googleSearch"]),
-        (r#"{"tools":[{"code_execution":{},"urlContext":{}}]}"#, vec!["code_execution", "urlContext"]),
-        (r#"{"tools":[{"computerUse":{"environment":"ENVIRONMENT_BROWSER"}}]}"#, vec![]),
-        (r#"{"tools":{"googleMaps":{}}}"#, vec!["googleMaps"]),
-        (r#"{"tools":[{"never heard of":1}]}"#, vec!["never heard of"]),
-        (r#"{"cachedContent":"cachedContents/x"}"#, vec!["cachedContent:cachedContents/x"]),
-        (r#"{"cached_content":7}"#, vec!["cachedContent:"]),
-    ] {
-        assert_eq!(parse_request(CONTENT, PATH, tools.as_bytes()).unwrap().vendor_tools, expected, "{tools}");
-    }
-}
-
-#[test]
 fn the_last_words_of_the_user() {
     let words = |body: &str| {
         user_prompts(reenact_json::Value::parse(body.as_bytes(), &reenact_json::Limits::default()).unwrap())

@@ -531,30 +531,6 @@ fn errors_in_the_shape_of_each_stream() {
     }
 }
 
-#[test]
-fn tools_that_a_request_has_its_vendor_run() {
-    for (endpoint, body, expected) in [
-        (Endpoint::CHAT_COMPLETIONS, r#"{"tools":[{"type":"function","function":{"name":"x"}}]}"#, vec![]),
-        (Endpoint::CHAT_COMPLETIONS, r#"{"web_search_options":{}}"#, vec!["web_search"]),
-        (Endpoint::CHAT_COMPLETIONS, r#"{"web_search_options":null}"#, vec![]),
-        (
-            Endpoint::RESPONSES,
-            r#"{"tools":[{"type":"function","name":"x"},{"type":"web_search_preview"},{"type":"mcp","server_label":"git"},{"type":"custom","name":"y"},{"type":"local_shell"},{"type":"code_interpreter","container":{}},{}]}"#,
-            vec!["web_search_preview", "mcp:git", "code_interpreter", ""],
-        ),
-        (Endpoint::RESPONSES, r#"{"prompt":{"id":"pmpt_1","version":"2"}}"#, vec!["prompt:pmpt_1"]),
-        (Endpoint::RESPONSES, r#"{"prompt":null}"#, vec![]),
-        (Endpoint::RESPONSES, r#"{"prompt":7}"#, vec!["prompt:"]),
-        (
-            Endpoint::MESSAGES,
-            r#"{"tools":[{"name":"x","input_schema":{}},{"type":"custom","name":"y"},{"type":"bash_20250124","name":"bash"},{"type":"web_search_20250305","name":"web_search"},{"type":"code_execution_20250825"}],"mcp_servers":[{"type":"url","name":"git"}]}"#,
-            vec!["web_search", "code_execution_20250825", "mcp:git"],
-        ),
-    ] {
-        assert_eq!(parse_request(endpoint, "", body.as_bytes()).unwrap().vendor_tools, expected, "{body}");
-    }
-}
-
 /// A result is found whatever kind of tool it comes from.
 #[test]
 fn results_of_every_kind_of_tool_are_seen() {

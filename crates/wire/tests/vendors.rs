@@ -223,7 +223,6 @@ fn requests_tell_earlier_calls_and_results() {
         let result =
             |id: &str, output: &str| ToolResult { id: id.into(), output: output.into(), is_error: false };
         let expected = ParsedRequest {
-            vendor_tools: Vec::new(),
             model: Some("m".into()),
             delivery: Delivery::Events,
             earlier_calls: vec![call("c1", "lookup", "{}")],

@@ -49,6 +49,8 @@ pub struct PolicyGate {
     limits_spending: bool,
     /// Longest request body that is decoded, in bytes.
     max_body_bytes: usize,
+    /// Engine for questions that depend on the envelope alone, which need no lock.
+    permissions: PolicyEngine,
     state: Mutex<GateState>,
 }
 
@@ -95,14 +97,15 @@ impl PolicyGate {
     /// Makes the gate of a run.
     pub(crate) fn new(recorder: Arc<RecorderThread>, policy: EnforcedPolicy, max_body_bytes: usize) -> Self {
         let EnforcedPolicy { engine, prices, approvals } = policy;
-        let limits_spending = engine.limits_spending();
+        let (limits_spending, permissions) = (engine.limits_spending(), engine.clone());
         let state = GateState {
             engine,
             conversation: Conversation::default(),
             allowed_calls: BTreeSet::new(),
             forbidden_results: BTreeMap::new(),
         };
-        Self { recorder, prices, approvals, limits_spending, max_body_bytes, state: Mutex::new(state) }
+        let state = Mutex::new(state);
+        Self { recorder, prices, approvals, limits_spending, max_body_bytes, permissions, state }
     }
 
     /// Decides on a request. A request that may go out is logged and queued, together with its parsed body.
@@ -117,7 +120,7 @@ impl PolicyGate {
         request: InboundRequest<'static>,
     ) -> Result<(AdmittedCall, JobTicket), PolicyRefusal> {
         let parsed_body = ParsedRequestBody::of(&request, self.max_body_bytes);
-        let interface = interface_check::refuse_unknown_interface(&request);
+        let interface = interface_check::check(&request, &parsed_body, &self.permissions);
         let nothing = ParsedRequest::default();
         let parsed = parsed_body.request.clone().filter(|_| parsed_body.fault.is_none());
         let parsed = parsed.as_deref().unwrap_or(&nothing);
@@ -141,7 +144,6 @@ impl PolicyGate {
                     let results = state.check_results(info.request, at, &mut outcome);
                     results
                         .and_then(|()| interface.clone())
-                        .and_then(|()| state.check_vendor_tools(info.request))
                         .and_then(|()| state.check_countable(info.request))
                 } else {
                     Ok(())

@@ -69,11 +69,6 @@ impl GateState {
         }
         again
     }
-
-    /// Judges the tools that the vendor itself is to run.
-    pub(super) fn check_vendor_tools(&self, request: &ParsedRequest) -> Result<(), PolicyRefusal> {
-        request.vendor_tools.iter().try_for_each(|name| self.engine.check_vendor_tool(name))
-    }
 }
 
 /// Judges a tool call that has already been made. A call that needs an approval had none, and is refused.

@@ -176,7 +176,9 @@ impl<'t> TomlReader<'t> {
         }
         let metadata = match table.get("metadata") {
             Some(metadata) => {
-                self.table("envelope.metadata", metadata)?;
+                if let Some(forms) = self.table("envelope.metadata", metadata)?.get("allowed_forms") {
+                    self.allowed_forms(forms)?;
+                }
                 self.json_value("envelope.metadata", metadata)?
             }
             None => b"{}".to_vec(),
@@ -291,6 +293,21 @@ impl<'t> TomlReader<'t> {
         }
         out.push(b']');
         Ok(out)
+    }
+
+    /// Checks `metadata.allowed_forms`: a list of paths of forms in requests.
+    fn allowed_forms(&self, value: &Spanned<DeValue<'t>>) -> Result<(), TomlFileError> {
+        let field = "envelope.metadata.allowed_forms";
+        let Some(list) = value.get_ref().as_array() else {
+            return Err(self.wrong_type(value, field, "a list of strings"));
+        };
+        for item in list.iter() {
+            if !item.get_ref().as_str().is_some_and(|path| path.starts_with('$')) {
+                let problem = "must be a path as a refusal prints it, such as \"$.plugins\"";
+                return Err(self.error_at(item.span().start, field, problem));
+            }
+        }
+        Ok(())
     }
 
     /// Converts a list of signer types: `human`, `delegate` or `automated`.

@@ -1,5 +1,7 @@
 //! Envelopes read from documents.
 
+use std::collections::BTreeSet;
+
 use reenact_formats::rer::envelope::money::Money;
 use reenact_formats::rer::envelope::permission::{ApprovalRule, Envelope, EnvelopeEnforcement, SignerType};
 use reenact_formats::rer::structure::{RerPath, RerStructureFault, RerStructureProblem};
@@ -43,6 +45,7 @@ fn every_field_is_read() {
             rule("x", None, None),
         ],
         required_signer_types: vec![SignerType::Automated],
+        allowed_forms: BTreeSet::new(),
         enforcement: EnvelopeEnforcement::Enforced,
     };
     assert_eq!(read(&envelope_with("", "")), Ok(expected));
@@ -80,6 +83,26 @@ fn words_of_enforcement() {
         r#"{"reenact":{"reenact":{"enforcement":"observe"}}}"#,
     ] {
         assert_eq!(word(enforced), EnvelopeEnforcement::Enforced, "{enforced}");
+    }
+}
+
+#[test]
+fn forms_that_are_allowed_by_path() {
+    let forms = |list: &str| {
+        let from = r#"{"reenact":{"enforcement":"enforce"}}"#;
+        read(&envelope_with(from, &format!(r#"{{"allowed_forms":{list}}}"#))).map(|read| read.allowed_forms)
+    };
+    let paths = ["$.plugins", "$.input[].type=new"].map(str::to_owned);
+    assert_eq!(forms(r#"["$.plugins","$.input[].type=new"]"#), Ok(paths.into()));
+    assert_eq!(forms("[]"), Ok(BTreeSet::new()));
+    let fault = RerStructureFault {
+        path: RerPath::Member("envelope.metadata.allowed_forms"),
+        problem: RerStructureProblem::Value { wanted: "a list of paths that begin with $" },
+    };
+    for wrong in
+        ["null", "true", r#""$.plugins""#, r#"["plugins"]"#, r#"[["$.plugins"]]"#, r#"{"$.plugins":1}"#]
+    {
+        assert_eq!(forms(wrong), Err(fault.clone()), "{wrong}");
     }
 }
 

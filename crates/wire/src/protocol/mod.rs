@@ -19,6 +19,7 @@ use crate::error_reply::ErrorReply;
 use crate::exchange::ParsedRequest;
 use crate::message::{ModelAnswer, ToolCall, Usage};
 use crate::output_bound::OutputBound;
+use crate::request_form::RequestForms;
 use crate::sse::RawSseEvent;
 use crate::tool_calls::{OpenCalls, ScannedAnswer, UnreadableAnswer};
 use crate::vendor::{Vendor, path_without_query};
@@ -63,6 +64,9 @@ pub(crate) trait Protocol: Send + Sync {
     fn calls_a_model(&self) -> bool {
         true
     }
+
+    /// Returns the forms that a request may hold.
+    fn request_forms(&self) -> &'static RequestForms;
 
     /// Parses a request. The path has its query.
     fn parse_request(&self, path: &str, document: Value<'_>) -> ParsedRequest;

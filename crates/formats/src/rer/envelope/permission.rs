@@ -27,6 +27,8 @@ pub struct Envelope {
     pub required_approvals: Vec<ApprovalRule>,
     /// Kinds of approver that must have approved something by the end of the run.
     pub required_signer_types: Vec<SignerType>,
+    /// Forms in requests that may pass although the recorder does not know them, by their paths (`metadata.allowed_forms`).
+    pub allowed_forms: BTreeSet<String>,
     /// Enforcement by the runtime, as the runtime itself says.
     pub enforcement: EnvelopeEnforcement,
 }
@@ -109,6 +111,7 @@ impl Envelope {
             expiry: envelope.member("expiry").map(expiry).transpose()?,
             required_approvals: approval_rules(envelope.member("required_approvals")),
             required_signer_types: signer_types(envelope.member("required_signer_types")).unwrap_or_default(),
+            allowed_forms: allowed_forms(envelope)?,
             enforcement: enforcement(envelope),
         })
     }
@@ -122,6 +125,21 @@ fn expiry(expiry: Value<'_>) -> Result<i128, RerStructureFault> {
         problem: RerStructureProblem::Value { wanted: "a day that the calendar has" },
     };
     expiry.string().and_then(|text| time::instant(&text)).ok_or_else(fault)
+}
+
+/// Returns `metadata.allowed_forms`: a list of paths, each of which begins with `$`.
+fn allowed_forms(envelope: Value<'_>) -> Result<BTreeSet<String>, RerStructureFault> {
+    let list = envelope.member("metadata").and_then(|metadata| metadata.member("allowed_forms"));
+    let is_path = |path: Value<'_>| path.string().is_some_and(|path| path.starts_with('$'));
+    match list {
+        Some(list) if list.kind() != ValueKind::Array || !list.elements().all(is_path) => {
+            Err(RerStructureFault {
+                path: RerPath::Member("envelope.metadata.allowed_forms"),
+                problem: RerStructureProblem::Value { wanted: "a list of paths that begin with $" },
+            })
+        }
+        list => Ok(strings(list)),
+    }
 }
 
 fn strings(list: Option<Value<'_>>) -> BTreeSet<String> {

@@ -78,6 +78,11 @@ fn inconclusive_rules(reason: &str, is_wanted: impl Fn(RuleSource) -> bool) -> V
 /// Reason why a capture gap makes every restriction inconclusive.
 const UNCAPTURED: &str = "something was not captured here, and may have broken any rule";
 
+/// Reason why a call under an envelope with `metadata.allowed_forms` is inconclusive: whatever such a form means to the vendor,
+/// neither the recorder nor the auditor knows it.
+const UNKNOWN_FORMS: &str =
+    "the envelope allows forms that the recorder does not know, which may bring any tool, model or cost";
+
 /// Returns the audit of a document that could not be read: every rule is inconclusive.
 pub(super) fn unreadable_audit() -> Audit {
     Audit { rules: inconclusive_rules("the document could not be read", |_| true), is_unrestricted: false }
@@ -361,6 +366,12 @@ impl RestrictionRules {
         if name.is_none() {
             let list = if action == Action::Model { &mut self.models } else { &mut self.tools };
             list.mark_inconclusive(Some(event.index), event.unnamed_reason());
+        }
+        if action == Action::Model && !self.envelope.allowed_forms.is_empty() {
+            let spend = self.envelope.max_spend.is_some().then_some(&mut self.spend);
+            for rule in [Some(&mut self.models), Some(&mut self.tools), spend].into_iter().flatten() {
+                rule.mark_inconclusive(Some(event.index), UNKNOWN_FORMS);
+            }
         }
         if event.names_both {
             let other = if action == Action::Model { &mut self.tools } else { &mut self.models };

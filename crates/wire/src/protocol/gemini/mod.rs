@@ -4,6 +4,7 @@
 //! calls come in one piece, and may have no ids. There is no final event: the chunk with a `finishReason` is
 //! the last one with content, and the end of the body ends the stream.
 
+mod forms;
 mod read;
 mod request;
 mod vendor;
@@ -18,6 +19,7 @@ use crate::message::{ModelAnswer, ToolCall, Usage};
 use crate::output_bound::OutputBound;
 use crate::protocol::reading::is_list;
 use crate::protocol::{Delivery, Protocol, StreamAssembler};
+use crate::request_form::RequestForms;
 use crate::sse::RawSseEvent;
 use crate::tool_calls::{OpenCalls, ScannedAnswer, UnreadableAnswer};
 use crate::vendor::Vendor;
@@ -37,6 +39,10 @@ impl Protocol for GenerateContentProtocol {
     fn matches(&self, method: &str, path: &str) -> bool {
         let verb = vendor::model_and_verb(path).map(|(_, verb)| verb);
         method == "POST" && matches!(verb, Some("generateContent" | "streamGenerateContent"))
+    }
+
+    fn request_forms(&self) -> &'static RequestForms {
+        &forms::FORMS
     }
 
     fn parse_request(&self, path: &str, document: Value<'_>) -> ParsedRequest {

@@ -29,12 +29,8 @@ pub(super) fn parse(path: &str, document: Value<'_>) -> ParsedRequest {
         _ => Delivery::Document,
     };
     let contents = document.member("contents");
-    let mut request = ParsedRequest {
-        model: named.map(|(model, _)| model),
-        delivery,
-        vendor_tools: vendor_tools(document),
-        ..ParsedRequest::default()
-    };
+    let mut request =
+        ParsedRequest { model: named.map(|(model, _)| model), delivery, ..ParsedRequest::default() };
     // Some clients send one content instead of a list.
     let one = contents.filter(|contents| contents.kind() == ValueKind::Object);
     let contents = contents.into_iter().flat_map(|contents| contents.elements()).chain(one);
@@ -119,26 +115,4 @@ fn result_text(output: Value<'_>) -> String {
         return word;
     }
     String::from_utf8_lossy(output.text()).into_owned()
-}
-
-/// Returns the tools that the vendor runs: each member of a tool, except functions and computer use, which the
-/// agent runs. Cached content counts as a tool, since it may bring tools that the request does not name.
-fn vendor_tools(document: Value<'_>) -> Vec<String> {
-    /// Members of a tool that the agent runs.
-    const CLIENT_TOOLS: [&str; 4] =
-        ["functionDeclarations", "function_declarations", "computerUse", "computer_use"];
-    let mut names = Vec::new();
-    let tools = document.member("tools");
-    let one = tools.filter(|tools| tools.kind() == ValueKind::Object);
-    for tool in tools.into_iter().flat_map(|tools| tools.elements()).chain(one) {
-        let members = tool.members().filter(|(_, value)| !value.is_null());
-        let members = members.filter_map(|(name, _)| string_text(Some(name)));
-        names.extend(members.filter(|name| !CLIENT_TOOLS.contains(&name.as_str())));
-    }
-    if let Some(cached) =
-        member_in_either_case(document, "cachedContent", "cached_content").filter(|cached| !cached.is_null())
-    {
-        names.push(format!("cachedContent:{}", string_text(Some(cached)).unwrap_or_default()));
-    }
-    names
 }

@@ -8,6 +8,7 @@ use reenact_json::Value;
 use super::Protocol;
 use super::reading::is_list;
 use crate::exchange::ParsedRequest;
+use crate::request_form::{Form, RequestForms};
 use crate::vendor::Vendor;
 
 /// Row of the lists of models.
@@ -28,6 +29,13 @@ impl Protocol for ModelsProtocol {
 
     fn calls_a_model(&self) -> bool {
         false
+    }
+
+    /// A list of models is asked for without a body.
+    fn request_forms(&self) -> &'static RequestForms {
+        static FORMS: RequestForms =
+            RequestForms { body: Form::Object(&[]), tool: Form::Any, has_two_spellings: false };
+        &FORMS
     }
 
     fn parse_request(&self, _path: &str, document: Value<'_>) -> ParsedRequest {

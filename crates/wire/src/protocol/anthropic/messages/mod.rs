@@ -3,6 +3,7 @@
 //! A tool call is a content block. Its input streams as `partial_json` pieces between `content_block_start` and
 //! `content_block_stop`, tied together by `index`. Parsers are in `read`, writers in `write`.
 
+mod forms;
 mod read;
 mod write;
 
@@ -14,6 +15,7 @@ use crate::message::{ModelAnswer, ToolCall, Usage};
 use crate::output_bound::{OutputBound, is_other_than};
 use crate::protocol::reading::{event_type, is_list, is_object, optional_object};
 use crate::protocol::{Delivery, Protocol, StreamAssembler, ends_with_segments};
+use crate::request_form::RequestForms;
 use crate::sse::RawSseEvent;
 use crate::tool_calls::{OpenCalls, PartialCall, ScannedAnswer, UnreadableAnswer, part_index};
 use crate::vendor::Vendor;
@@ -32,6 +34,10 @@ impl Protocol for MessagesProtocol {
 
     fn matches(&self, method: &str, path: &str) -> bool {
         method == "POST" && ends_with_segments(path, "messages")
+    }
+
+    fn request_forms(&self) -> &'static RequestForms {
+        &forms::FORMS
     }
 
     fn parse_request(&self, _path: &str, document: Value<'_>) -> ParsedRequest {

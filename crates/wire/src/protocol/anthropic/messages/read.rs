@@ -14,10 +14,8 @@ use crate::tool_calls::{ScannedAnswer, UnreadableAnswer};
 
 /// Parses a request: the model, and from its messages the earlier calls and their results.
 pub(super) fn request(document: Value<'_>) -> ParsedRequest {
-    let [model, stream, tools, servers, messages] =
-        document.select_members(["model", "stream", "tools", "mcp_servers", "messages"]);
+    let [model, stream, messages] = document.select_members(["model", "stream", "messages"]);
     let mut request = ParsedRequest::from_members(model, stream);
-    request.vendor_tools = vendor_tools(tools, servers);
     let messages = messages.into_iter().flat_map(|messages| messages.elements());
     for block in
         messages.filter_map(|message| message.member("content")).flat_map(|content| content.elements())
@@ -32,25 +30,6 @@ pub(super) fn request(document: Value<'_>) -> ParsedRequest {
         }
     }
     request
-}
-
-/// Returns the tools that the vendor runs. The agent runs the others: its own, and those for which Anthropic
-/// only defines the parameters.
-fn vendor_tools(tools: Option<Value<'_>>, servers: Option<Value<'_>>) -> Vec<String> {
-    /// Beginnings of the types of tools that the agent runs.
-    const CLIENT_TOOL_PREFIXES: [&str; 5] = ["custom", "bash_", "computer_", "memory_", "text_editor_"];
-    let mut names = Vec::new();
-    for tool in tools.into_iter().flat_map(|tools| tools.elements()) {
-        let Some(kind) = string_text(tool.member("type")) else { continue };
-        if !CLIENT_TOOL_PREFIXES.iter().any(|own| kind.starts_with(own)) {
-            names.push(string_text(tool.member("name")).unwrap_or(kind));
-        }
-    }
-    let servers = servers.into_iter().flat_map(|servers| servers.elements());
-    names.extend(
-        servers.map(|server| format!("mcp:{}", string_text(server.member("name")).unwrap_or_default())),
-    );
-    names
 }
 
 /// Returns every tool call that a document asks its client for, and the usage.

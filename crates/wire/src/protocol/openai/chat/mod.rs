@@ -3,6 +3,7 @@
 //! A stream consists of chunks with `delta` objects. Pieces of a tool call are tied together by choice and
 //! index, and complete with the `finish_reason` of their choice. Parsers are in `read`, writers in `write`.
 
+mod forms;
 mod read;
 mod write;
 
@@ -13,6 +14,7 @@ use crate::message::{ModelAnswer, ToolCall, Usage};
 use crate::output_bound::{OutputBound, is_set};
 use crate::protocol::reading::{is_list, is_object, optional_object, optional_objects};
 use crate::protocol::{Delivery, Protocol, StreamAssembler, ends_with_segments, is_end_mark};
+use crate::request_form::RequestForms;
 use crate::sse::RawSseEvent;
 use crate::tool_calls::{OpenCalls, ScannedAnswer, UnreadableAnswer, part_index};
 use crate::vendor::Vendor;
@@ -31,6 +33,10 @@ impl Protocol for ChatCompletionsProtocol {
 
     fn matches(&self, method: &str, path: &str) -> bool {
         method == "POST" && ends_with_segments(path, "chat/completions")
+    }
+
+    fn request_forms(&self) -> &'static RequestForms {
+        &forms::FORMS
     }
 
     fn parse_request(&self, _path: &str, document: Value<'_>) -> ParsedRequest {

@@ -13,12 +13,8 @@ use crate::tool_calls::{ScannedAnswer, UnreadableAnswer};
 
 /// Parses a request: the model, and from its messages the earlier calls and their results.
 pub(super) fn request(document: Value<'_>) -> ParsedRequest {
-    let [model, stream, search, messages] =
-        document.select_members(["model", "stream", "web_search_options", "messages"]);
+    let [model, stream, messages] = document.select_members(["model", "stream", "messages"]);
     let mut request = ParsedRequest::from_members(model, stream);
-    if search.is_some_and(|options| !options.is_null()) {
-        request.vendor_tools.push("web_search".to_owned());
-    }
     for message in messages.into_iter().flat_map(|messages| messages.elements()) {
         let [role, calls, id, content] =
             message.select_members(["role", "tool_calls", "tool_call_id", "content"]);

@@ -4,6 +4,7 @@
 //! events between `output_item.added` and `output_item.done`. The final event repeats the whole answer. Parsers
 //! are in `read`, writers in `write`.
 
+mod forms;
 mod read;
 mod write;
 
@@ -16,6 +17,7 @@ use crate::message::{ModelAnswer, ToolCall, Usage};
 use crate::output_bound::{OutputBound, is_set};
 use crate::protocol::reading::{event_type, is_list, is_object, optional_object};
 use crate::protocol::{Delivery, Protocol, StreamAssembler, ends_with_segments};
+use crate::request_form::RequestForms;
 use crate::sse::RawSseEvent;
 use crate::tool_calls::{OpenCalls, PartialCall, ScannedAnswer, UnreadableAnswer, part_index};
 use crate::vendor::Vendor;
@@ -34,6 +36,10 @@ impl Protocol for ResponsesProtocol {
 
     fn matches(&self, method: &str, path: &str) -> bool {
         method == "POST" && ends_with_segments(path, "responses")
+    }
+
+    fn request_forms(&self) -> &'static RequestForms {
+        &forms::FORMS
     }
 
     fn parse_request(&self, _path: &str, document: Value<'_>) -> ParsedRequest {

@@ -15,10 +15,8 @@ use crate::tool_calls::{ScannedAnswer, UnreadableAnswer};
 
 /// Parses a request: the model, and from its input the earlier calls and their results.
 pub(super) fn request(document: Value<'_>) -> ParsedRequest {
-    let [model, stream, tools, prompt, input] =
-        document.select_members(["model", "stream", "tools", "prompt", "input"]);
+    let [model, stream, input] = document.select_members(["model", "stream", "input"]);
     let mut request = ParsedRequest::from_members(model, stream);
-    request.vendor_tools = vendor_tools(tools, prompt);
     for item in input.into_iter().flat_map(|input| input.elements()) {
         request.earlier_calls.extend(call_with_id(item));
         // Outputs of functions, and of the other tools that an agent runs.
@@ -30,27 +28,6 @@ pub(super) fn request(document: Value<'_>) -> ParsedRequest {
         }
     }
     request
-}
-
-/// Returns the tools that the vendor runs; the agent runs the others. A stored prompt counts as a tool.
-fn vendor_tools(tools: Option<Value<'_>>, prompt: Option<Value<'_>>) -> Vec<String> {
-    /// Beginnings of the types of tools that the agent runs.
-    const CLIENT_TOOL_PREFIXES: [&str; 6] =
-        ["apply_patch", "computer", "custom", "function", "local_shell", "shell"];
-    let mut names = Vec::new();
-    for tool in tools.into_iter().flat_map(|tools| tools.elements()) {
-        let kind = string_text(tool.member("type")).unwrap_or_default();
-        if kind == "mcp" {
-            names.push(format!("mcp:{}", string_text(tool.member("server_label")).unwrap_or_default()));
-        } else if !CLIENT_TOOL_PREFIXES.iter().any(|own| kind.starts_with(own)) {
-            names.push(kind);
-        }
-    }
-    // A stored prompt may bring tools that the request does not name.
-    if let Some(prompt) = prompt.filter(|prompt| !prompt.is_null()) {
-        names.push(format!("prompt:{}", string_text(prompt.member("id")).unwrap_or_default()));
-    }
-    names
 }
 
 /// Returns every tool call that a document asks its client for, and the usage.

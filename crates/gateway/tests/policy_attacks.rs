@@ -1,0 +1,234 @@
+//! Table of attacks on an envelope: requests that ask for a tool or a model which is not allowed, in every way that an interface
+//! offers, and ordinary requests that must pass.
+//!
+//! Each interface that calls a model has a file in `policy_attacks/` with a row for each kind of attack. A missing row fails, so a
+//! new interface has to fill the table; a kind that an interface does not have is a row that says why.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
+
+mod support;
+
+#[path = "policy_attacks/chat.rs"]
+mod chat;
+#[path = "policy_attacks/gemini.rs"]
+mod gemini;
+#[path = "policy_attacks/messages.rs"]
+mod messages;
+#[path = "policy_attacks/responses.rs"]
+mod responses;
+
+use reenact_testkit::{Script, ScriptedReply, ScriptedVendor, Vendor};
+use reenact_wire::{Endpoint, PROTOCOLS};
+use support::LiveRun;
+use support::client::TestClient;
+use support::enforced::EnforcedRun;
+
+/// Kind of attack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AttackKind {
+    /// A tool that the vendor runs, where tools stand.
+    VendorTool,
+    /// A tool that the vendor runs, in an item, a message or another tool.
+    HiddenTool,
+    /// A tool that the vendor runs, with the name of an allowed one.
+    NamedLikeAllowed,
+    /// A remote server that the vendor calls.
+    RemoteServer,
+    /// Something that the vendor keeps and that may bring tools.
+    KeptByVendor,
+    /// Another model than those allowed.
+    OtherModel,
+    /// Another model behind the one that is asked.
+    NestedModel,
+    /// A member that is not known.
+    UnknownMember,
+    /// An item, block or part that is not known.
+    UnknownItem,
+    /// A result of a tool that is not allowed.
+    ForbiddenResult,
+    /// An interface that is not known.
+    UnknownInterface,
+    /// An answer that asks for a tool which is not allowed.
+    ForbiddenCall,
+}
+
+impl AttackKind {
+    const ALL: [Self; 12] = [
+        Self::VendorTool,
+        Self::HiddenTool,
+        Self::NamedLikeAllowed,
+        Self::RemoteServer,
+        Self::KeptByVendor,
+        Self::OtherModel,
+        Self::NestedModel,
+        Self::UnknownMember,
+        Self::UnknownItem,
+        Self::ForbiddenResult,
+        Self::UnknownInterface,
+        Self::ForbiddenCall,
+    ];
+}
+
+/// Row of the table.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Attack {
+    pub(crate) kind: AttackKind,
+    /// Path of the request; `None` for the usual one.
+    pub(crate) path: Option<&'static str>,
+    pub(crate) body: &'static str,
+    /// Rule that denies it; `None` if the interface has no such attack, and `reason` says why.
+    pub(crate) rule: Option<&'static str>,
+    /// Reason of the denial.
+    pub(crate) reason: &'static str,
+}
+
+/// Returns a row for an attack on the usual path.
+pub(crate) const fn attack(
+    kind: AttackKind,
+    body: &'static str,
+    rule: &'static str,
+    reason: &'static str,
+) -> Attack {
+    Attack { kind, path: None, body, rule: Some(rule), reason }
+}
+
+/// Returns a row for an attack on another path.
+pub(crate) const fn attack_at(
+    kind: AttackKind,
+    path: &'static str,
+    rule: &'static str,
+    reason: &'static str,
+) -> Attack {
+    Attack { kind, path: Some(path), body: r#"{"model":"gpt-5"}"#, rule: Some(rule), reason }
+}
+
+#[allow(dead_code, reason = "every interface has every kind so far")]
+/// Returns a row for a kind of attack that the interface does not have.
+pub(crate) const fn absent(kind: AttackKind, reason: &'static str) -> Attack {
+    Attack { kind, path: None, body: "", rule: None, reason }
+}
+
+/// Rows of one interface.
+pub(crate) struct AttackTable {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) path: &'static str,
+    pub(crate) attacks: &'static [Attack],
+    /// Ordinary requests, as today's clients send them.
+    pub(crate) controls: &'static [&'static str],
+}
+
+const TABLES: [AttackTable; 4] = [chat::TABLE, responses::TABLE, messages::TABLE, gemini::TABLE];
+
+fn client(run: &LiveRun, endpoint: Endpoint) -> TestClient {
+    match endpoint.vendor() {
+        Some(vendor) if vendor == Vendor::ANTHROPIC => run.anthropic(),
+        Some(vendor) if vendor == Vendor::GEMINI => run.gemini(),
+        _ => run.openai(),
+    }
+}
+
+fn envelope() -> EnforcedRun {
+    EnforcedRun { models: vec!["gpt-5", "claude-sonnet-4-5", "gemini-2.5-flash"], ..EnforcedRun::default() }
+}
+
+#[test]
+fn every_interface_has_every_kind_of_attack() {
+    let mut missing = Vec::new();
+    for endpoint in PROTOCOLS.into_iter().filter(|endpoint| endpoint.calls_a_model()) {
+        let table = TABLES.iter().find(|table| table.endpoint == endpoint);
+        for kind in AttackKind::ALL {
+            if !table.is_some_and(|table| table.attacks.iter().any(|attack| attack.kind == kind)) {
+                missing.push((endpoint, kind));
+            }
+        }
+        assert!(
+            table.is_some_and(|table| !table.controls.is_empty()),
+            "{endpoint:?} has no ordinary request"
+        );
+    }
+    assert_eq!(missing, [], "fill the table of the interface, or say in a row why it has no such attack");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_attack_reaches_its_vendor() {
+    let vendor = ScriptedVendor::start(Script::echo()).unwrap();
+    let run = envelope().start(&vendor);
+    let mut denials = 0;
+    for table in &TABLES {
+        for attack in table.attacks.iter().filter(|attack| attack.kind != AttackKind::ForbiddenCall) {
+            let Some(rule) = attack.rule else { continue };
+            let path = attack.path.unwrap_or(table.path);
+            let response = client(&run, table.endpoint).post(path, attack.body).await;
+            let message = serde_json::from_slice::<serde_json::Value>(&response.body).unwrap();
+            let message = message["error"]["message"].as_str().unwrap().to_owned();
+            let due = format!("reenact: denied by {rule}: {}", attack.reason);
+            assert_eq!((response.status(), message), (403, due), "{:?} {attack:?}", table.endpoint);
+            assert_eq!(vendor.requests().len(), 0, "{attack:?}");
+            denials += 1;
+        }
+    }
+    let sealed = run.seal().await;
+    assert!(sealed.payloads("rer.policy.step_blocked").len() >= denials);
+    sealed.assert_rules_pass();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_forbidden_call_reaches_its_agent() {
+    let script = Script::replying(|_| ScriptedReply::text("").and_call("pay", "{}"));
+    let vendor = ScriptedVendor::start(script).unwrap();
+    let run = envelope().start(&vendor);
+    for table in &TABLES {
+        for attack in table.attacks.iter().filter(|attack| attack.kind == AttackKind::ForbiddenCall) {
+            let response = client(&run, table.endpoint).post(table.path, attack.body).await;
+            let due = format!("reenact: denied by {}", attack.rule.unwrap());
+            assert_eq!(response.status(), 403, "{attack:?}");
+            assert!(response.text().contains(&due) && !response.text().contains("{}"), "{}", response.text());
+        }
+    }
+    run.seal().await.assert_rules_pass();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ordinary_requests_pass() {
+    let vendor = ScriptedVendor::start(Script::echo()).unwrap();
+    for table in &TABLES {
+        for control in table.controls {
+            let run = envelope().start(&vendor);
+            let response = client(&run, table.endpoint).post(table.path, control).await;
+            assert_eq!(response.status(), 200, "{control}: {}", response.text());
+            run.seal().await.assert_rules_pass();
+        }
+    }
+}
+
+/// A form that the envelope allows by its path passes; a tool inside is still judged, and the audit does not call the rules kept.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_allowed_form_hides_nothing() {
+    let vendor = ScriptedVendor::start(Script::echo()).unwrap();
+    let mut enforced = envelope();
+    enforced.envelope_limits +=
+        r#","metadata":{"allowed_forms":["$.plugins","$.messages[].content[].type=new"]}"#;
+    let run = enforced.start(&vendor);
+    let body = |plugins: &str| {
+        format!(
+            r#"{{"model":"gpt-5","messages":[{{"role":"user","content":[{{"type":"new","x":1}}]}}],"plugins":{plugins}}}"#
+        )
+    };
+    let client = run.openai();
+    assert_eq!(client.post("/chat/completions", &body(r#"[{"id":"a"}]"#)).await.status(), 200);
+    for (plugins, rule) in [
+        (r#"[{"tools":[{"type":"mcp","server_url":"https://x.example"}]}]"#, "allowed_tools"),
+        (r#"[{"definition":{"type":"web_search"}}]"#, "allowed_tools"),
+        (r#"[{"tools":["web_search"]}]"#, "allowed_tools"),
+        (r#"[{"fallback_model":"o3"}]"#, "allowed_models"),
+        (r#"[{"models":["gpt-5","o3"]}]"#, "allowed_models"),
+    ] {
+        let response = client.post("/chat/completions", &body(plugins)).await;
+        assert_eq!(response.status(), 403, "{plugins}");
+        assert!(response.text().contains(&format!("denied by {rule}: ")), "{}", response.text());
+    }
+    assert_eq!(vendor.requests().len(), 1);
+    let sealed = run.seal().await;
+    for rule in ["allowed_models", "allowed_tools"] {
+        assert_eq!(sealed.verdict(rule).0, reenact_verify::audit::AuditVerdict::Inconclusive, "{rule}");
+    }
+}
