@@ -38,7 +38,9 @@ impl Demands {
             _ if self.supplied => Some("--key"),
             _ => None,
         };
-        if let Some(option) = given.filter(|_| trust != Trust::Supplied) {
+        // A record that fails, or whose key is compromised, is refused for a better reason.
+        let is_refused = !report.pass() || trust == Trust::Compromised;
+        if let Some(option) = given.filter(|_| trust != Trust::Supplied && !is_refused) {
             let signer = match &report.signer {
                 Some(_) => format!("the signer is {trust}"),
                 None => "nothing is signed".into(),
