@@ -93,7 +93,19 @@ fn findings_are_bounded() {
     // Definitions within definitions end somewhere.
     let deep = format!(r#"{{"tools":[{}{}]}}"#, r#"{"type":"t","tools":["#.repeat(100), "]}".repeat(100));
     assert_eq!(found(Endpoint::RESPONSES, &deep).vendor_tools.len(), 8);
-    assert_eq!(found(Endpoint::RESPONSES, &deep).unknown.len(), 1);
+    let unknown = found(Endpoint::RESPONSES, &deep).unknown;
+    assert_eq!(unknown.len(), 1);
+    let again = check(Endpoint::RESPONSES, deep.as_bytes(), &unknown.iter().cloned().collect());
+    assert_eq!(again.unknown, unknown, "what nobody looked into cannot be allowed");
+}
+
+/// A definition whose type is no text may be allowed by its path; tools inside are still found.
+#[test]
+fn a_definition_of_an_odd_type_hides_nothing() {
+    let body = r#"{"tools":[{"type":7,"tools":[{"type":"web_search"}]}]}"#;
+    let allowed = ["$.tools[].type='a number'".to_owned()].into();
+    let found = check(Endpoint::RESPONSES, body.as_bytes(), &allowed);
+    assert_eq!((found.unknown, found.vendor_tools), (vec![], vec!["web_search".to_owned()]));
 }
 
 /// With more unknown forms than are reported, allowing those that are reported does not let the others pass.

@@ -265,10 +265,18 @@ impl<'a> FormChecker<'a, '_> {
         is_allowed
     }
 
+    /// Reports definitions that are nested too deep to be searched. No path allows them, since nothing in them would be seen.
+    fn add_too_deep(&mut self) {
+        let path = form_path(&self.path, None).text;
+        if self.findings.unknown.len() < FormFindings::MAX_UNKNOWN && !self.findings.unknown.contains(&path) {
+            self.findings.unknown.push(path);
+        }
+    }
+
     /// Checks a tool definition that its `type` describes.
     fn tool(&mut self, tool: Value<'a>, tools: &'static ToolForms) -> Step {
         if self.tool_depth == MAX_TOOL_DEPTH {
-            self.add_unknown(None);
+            self.add_too_deep();
             return Ok(());
         }
         self.tool_depth += 1;
@@ -284,6 +292,7 @@ impl<'a> FormChecker<'a, '_> {
             },
             (Some(kind), None) => {
                 self.add_unknown(Some(("type", Some(kind))));
+                self.search(&mut scanner_over(tool)?)?;
             }
             (Some(_), Some(name)) => {
                 let server = tools.servers.iter().find(|(server, _)| *server == name);
@@ -410,7 +419,7 @@ impl<'a> FormChecker<'a, '_> {
             ValueKind::Object if value.member("type").is_none() && value.member("name").is_none() => {
                 // No definition, but there may be one inside.
                 if self.tool_depth == MAX_TOOL_DEPTH {
-                    self.add_unknown(None);
+                    self.add_too_deep();
                     return Ok(());
                 }
                 self.tool_depth += 1;

@@ -100,7 +100,7 @@ static BLOCK: TaggedForm = TaggedForm {
     tag: "type",
     untagged: None,
     variants: &[
-        ("text", &[CACHE, ("text", Scalar), ("citations", Any)]),
+        ("text", &[CACHE, ("text", Scalar), ("citations", Any), ("parsed_output", Any)]),
         ("image", &[CACHE, ("source", Any), ("transformations", Any)]),
         ("document", &[CACHE, ("source", Any), ("citations", Any), ("context", Scalar), ("title", Scalar)]),
         (

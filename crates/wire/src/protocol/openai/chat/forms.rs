@@ -111,7 +111,7 @@ static ASSISTANT: &[FormMember] = &[
     ("function_call", Object(&[("name", Scalar), ("arguments", Scalar)])),
     ("name", Scalar),
     ("refusal", Scalar),
-    ("audio", Object(&[("id", Scalar)])),
+    ("audio", Object(&[("id", Scalar), ("data", Scalar), ("expires_at", Scalar), ("transcript", Scalar)])),
     ("annotations", Any),
     ("cache_control", Any),
     ("extra_content", Any),

@@ -78,6 +78,8 @@ static TEXT: &[FormMember] = &[
 const ID: FormMember = ("id", Scalar);
 const CALL_ID: FormMember = ("call_id", Scalar);
 const STATUS: FormMember = ("status", Scalar);
+/// Added by the vendor to items that a client gives back.
+const CREATED_BY: FormMember = ("created_by", Scalar);
 const CALLER: FormMember = ("caller", Object(&[("type", Scalar), ("caller_id", Scalar)]));
 
 static ITEM: TaggedForm = TaggedForm {
@@ -90,13 +92,16 @@ static ITEM: TaggedForm = TaggedForm {
             "reasoning",
             &[ID, STATUS, ("summary", CONTENT), ("content", CONTENT), ("encrypted_content", Scalar)],
         ),
-        ("compaction", &[ID, ("encrypted_content", Scalar)]),
+        ("compaction", &[ID, CREATED_BY, ("encrypted_content", Scalar)]),
         ("compaction_trigger", &[ID]),
         ("configuration_update", &[ID, ("reasoning", Object(REASONING)), ("text", Object(TEXT))]),
         // Definitions of tools in the middle of a conversation.
         ("additional_tools", &[ID, ("role", Scalar), ("tools", List(&TOOL))]),
-        ("tool_search_output", &[ID, CALL_ID, STATUS, ("execution", Scalar), ("tools", List(&TOOL))]),
-        ("tool_search_call", &[ID, CALL_ID, STATUS, ("execution", Scalar), ("arguments", Any)]),
+        (
+            "tool_search_output",
+            &[ID, CREATED_BY, CALL_ID, STATUS, ("execution", Scalar), ("tools", List(&TOOL))],
+        ),
+        ("tool_search_call", &[ID, CREATED_BY, CALL_ID, STATUS, ("execution", Scalar), ("arguments", Any)]),
         // Calls of the agent's tools, and their results.
         (
             "function_call",
@@ -114,7 +119,16 @@ static ITEM: TaggedForm = TaggedForm {
         ),
         (
             "function_call_output",
-            &[ID, CALL_ID, STATUS, CALLER, ("name", Scalar), ("namespace", Scalar), ("output", CONTENT)],
+            &[
+                ID,
+                CREATED_BY,
+                CALL_ID,
+                STATUS,
+                CALLER,
+                ("name", Scalar),
+                ("namespace", Scalar),
+                ("output", CONTENT),
+            ],
         ),
         (
             "custom_tool_call",
@@ -129,20 +143,26 @@ static ITEM: TaggedForm = TaggedForm {
                 ("namespace", Scalar),
             ],
         ),
-        ("custom_tool_call_output", &[ID, CALL_ID, STATUS, CALLER, ("name", Scalar), ("output", CONTENT)]),
+        (
+            "custom_tool_call_output",
+            &[ID, CREATED_BY, CALL_ID, STATUS, CALLER, ("name", Scalar), ("output", CONTENT)],
+        ),
         ("local_shell_call", &[ID, CALL_ID, STATUS, ("action", Any)]),
         ("local_shell_call_output", &[ID, CALL_ID, STATUS, ("output", Scalar)]),
-        ("shell_call", &[ID, CALL_ID, STATUS, CALLER, ("action", Any), ("environment", Any)]),
-        ("shell_call_output", &[ID, CALL_ID, STATUS, CALLER, ("max_output_length", Scalar), ("output", Any)]),
-        ("apply_patch_call", &[ID, CALL_ID, STATUS, CALLER, ("operation", Any)]),
-        ("apply_patch_call_output", &[ID, CALL_ID, STATUS, CALLER, ("output", Scalar)]),
+        ("shell_call", &[ID, CREATED_BY, CALL_ID, STATUS, CALLER, ("action", Any), ("environment", Any)]),
+        (
+            "shell_call_output",
+            &[ID, CREATED_BY, CALL_ID, STATUS, CALLER, ("max_output_length", Scalar), ("output", Any)],
+        ),
+        ("apply_patch_call", &[ID, CREATED_BY, CALL_ID, STATUS, CALLER, ("operation", Any)]),
+        ("apply_patch_call_output", &[ID, CREATED_BY, CALL_ID, STATUS, CALLER, ("output", Scalar)]),
         (
             "computer_call",
             &[ID, CALL_ID, STATUS, ("action", Any), ("actions", Any), ("pending_safety_checks", Any)],
         ),
         (
             "computer_call_output",
-            &[ID, CALL_ID, STATUS, ("acknowledged_safety_checks", Any), ("output", Any)],
+            &[ID, CREATED_BY, CALL_ID, STATUS, ("acknowledged_safety_checks", Any), ("output", Any)],
         ),
         // Calls that the vendor ran, as history.
         ("file_search_call", &[ID, STATUS, ("queries", Any), ("results", Any)]),
