@@ -41,6 +41,7 @@ pub(crate) fn find(bytes: &[u8], word: Range<usize>) -> Option<(&'static str, Ra
     let name = name::name_around(bytes, word)?;
     if let Some(kind) = name.kind
         && let Some((span, form)) = assigned_value(bytes, &name)
+        && !(form != ValueForm::Quoted && is_test_result(bytes, &name))
     {
         let (span, rule) = match kind {
             SecretKind::Authorization => (credential_span(bytes, span)?, "authorization"),
@@ -53,6 +54,21 @@ pub(crate) fn find(bytes: &[u8], word: Range<usize>) -> Option<(&'static str, Ra
         return is_plausible(kind, form, bytes.get(span.clone())?).then_some((rule, span));
     }
     Some(("entropy", stated_value(bytes, &name)?))
+}
+
+/// Returns true for `PASS: test_…`, as tests report themselves.
+fn is_test_result(bytes: &[u8], name: &SecretName) -> bool {
+    bytes.get(name.span.clone()).is_some_and(|name| name.eq_ignore_ascii_case(b"pass"))
+        && bytes.get(name.span.end) == Some(&b':')
+}
+
+/// Returns true if a name stands in a line of a `.netrc`: `machine HOST login USER password …`.
+fn is_netrc(bytes: &[u8], name: &SecretName) -> bool {
+    const REACH: usize = 160;
+    let before = bytes.get(name.span.start.saturating_sub(REACH)..name.span.start).unwrap_or_default();
+    let mut words =
+        before.rsplit(|byte| matches!(byte, b' ' | b'\t' | b'\n')).filter(|word| !word.is_empty());
+    bytes.get(name.span.clone()) == Some(b"password") && words.nth(1) == Some(b"login")
 }
 
 /// Returns true if a value could be a secret of this kind.
@@ -169,7 +185,9 @@ fn assigned_value(bytes: &[u8], name: &SecretName) -> Option<(Range<usize>, Valu
     } else if cursor.eat(b"=") || (is_tag && cursor.eat(b">")) {
     } else if cursor.eat(b":") {
         is_typed = skip_type(&mut cursor);
-    } else if is_option && (blanks > 0 || (quote.is_some() && cursor.eat(b","))) {
+    } else if (is_option && (blanks > 0 || (quote.is_some() && cursor.eat(b","))))
+        || (blanks > 0 && quote.is_none() && is_netrc(bytes, name))
+    {
     } else if let Some(quote) = quote {
         // {"name": "API_KEY", "value": "…"}
         skip_to_value(&mut cursor, quote)?;
@@ -250,6 +268,7 @@ fn unquoted_value(
     let ends_line = matches!(next, None | Some(b'\n' | b'\r' | b'\\'));
     let closes_tag = bytes.get(from + length..).is_some_and(|rest| rest.starts_with(b"</"));
     let ends = matches!(next, Some(b' ' | b'\t' | b'"' | b'\'' | b'`' | b',' | b';' | b'&' | b')' | b'}'));
+    let ends = ends || ends_sentence(bytes, from + length);
     if is_tag != closes_tag || !(ends_line || closes_tag || ends) {
         return None;
     }
@@ -267,6 +286,11 @@ fn unquoted_value(
         length -= 1;
     }
     Some((from..from + length, ValueForm::InlineText))
+}
+
+/// Returns true if a full stop at `at` ends a sentence.
+fn ends_sentence(bytes: &[u8], at: usize) -> bool {
+    bytes.get(at) == Some(&b'.') && !bytes.get(at + 1).is_some_and(u8::is_ascii_alphanumeric)
 }
 
 /// Returns the length of an unquoted value; for an `Authorization` together with its scheme.

@@ -75,6 +75,10 @@ pub(crate) static SLASHED: ByteClass = ByteClass::from_ranges("A-Za-z0-9_/-");
 pub(crate) static BASE64_PADDED: ByteClass = ByteClass::from_ranges("A-Za-z0-9+/=");
 /// Base64 without padding.
 pub(crate) static BASE64: ByteClass = ByteClass::from_ranges("A-Za-z0-9+/");
+/// Base64 of either alphabet.
+pub(crate) static ANY_BASE64: ByteClass = ByteClass::from_ranges("A-Za-z0-9+/=_-");
+/// Base64 of either alphabet as it stands in a URL, percent-encoded or not.
+pub(crate) static URL_BASE64: ByteClass = ByteClass::from_ranges("A-Za-z0-9+/=%_~-");
 /// Token behind `Bearer`, as RFC 6750 allows it.
 pub(crate) static BEARER: ByteClass = ByteClass::from_ranges("A-Za-z0-9._~+/=-");
 /// Unquoted value, without its padding.

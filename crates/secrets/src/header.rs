@@ -10,7 +10,7 @@ use crate::{Redactor, SecretFinding, base64, path};
 use memchr::memchr;
 
 /// Headers that hold a credential and nothing else.
-pub(crate) const CREDENTIAL_HEADERS: [&str; 12] = [
+pub(crate) const CREDENTIAL_HEADERS: [&str; 14] = [
     "authorization",
     "proxy-authorization",
     "x-api-key",
@@ -23,6 +23,8 @@ pub(crate) const CREDENTIAL_HEADERS: [&str; 12] = [
     "x-amz-security-token",
     "cf-access-client-secret",
     "helicone-auth",
+    "session",
+    "x-session",
 ];
 /// Headers that name an account. They open nothing, but say whose run it was.
 pub(crate) const ACCOUNT_HEADERS: [&str; 6] = [
@@ -108,14 +110,13 @@ pub(crate) const RECORDED_ANSWER_HEADERS: [&str; 39] = [
 ];
 /// Words in a header's name that mark its value as secret; longer words with such an ending do,
 /// too.
-pub(crate) const SECRET_WORDS: [&str; 14] = [
+pub(crate) const SECRET_WORDS: [&str; 13] = [
     "key",
     "token",
     "auth",
     "authorization",
     "authentication",
     "cookie",
-    "session",
     "secret",
     "credential",
     "credentials",

@@ -15,8 +15,25 @@ pub(crate) enum SecretKind {
 }
 
 /// Endings of such names; the automaton looks for these words.
-pub(crate) const NAME_ENDINGS: [&str; 8] =
-    ["password", "passwd", "passphrase", "pwd", "secret", "token", "key", "authorization"];
+pub(crate) const NAME_ENDINGS: [&str; 14] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "pwd",
+    "pass",
+    "secret",
+    "token",
+    "_pat",
+    "-pat",
+    "key",
+    "key_base",
+    "credential",
+    "credentials",
+    "authorization",
+];
+/// Words that end in `pass` and speak of no password.
+pub(crate) const HARMLESS_PASSES: [&str; 8] =
+    ["bypass", "compass", "surpass", "trespass", "overpass", "underpass", "askpass", "testpass"];
 /// Words before `key` that make the key a secret one. Caches, tables and keyboards have keys, too.
 pub(crate) const KEY_QUALIFIERS: [&str; 58] = [
     "api",
@@ -174,6 +191,15 @@ fn kind_of_name(name: &[u8]) -> Option<SecretKind> {
     let ends = |rest: &[u8], words: &[&str]| words.iter().any(|word| rest.ends_with(word.as_bytes()));
     if ["password", "passwd", "passphrase", "pwd"].iter().any(|word| before(word).is_some()) {
         Some(SecretKind::Password)
+    } else if before("pass").is_some() {
+        (!ends(name, &HARMLESS_PASSES)).then_some(SecretKind::Password)
+    } else if before("pat").is_some() {
+        Some(SecretKind::Token)
+    } else if before("credential").is_some() || before("credentials").is_some() {
+        // In a signed link it names the key and no secret.
+        (!ends(name, &["amzcredential", "googcredential"])).then_some(SecretKind::Secret)
+    } else if before("secretkeybase").is_some() {
+        Some(SecretKind::Key)
     } else if before("secretaccesskey").is_some() || before("awssecretkey").is_some() {
         Some(SecretKind::AwsSecretKey)
     } else if before("secret").is_some() {

@@ -33,6 +33,7 @@ pub(crate) fn rules_text(pack: &RulePack) -> String {
         ("names", &name::NAME_ENDINGS[..]),
         ("names of keys", &name::KEY_QUALIFIERS),
         ("tokens of text", &name::HARMLESS_TOKEN_QUALIFIERS),
+        ("names of no passwords", &name::HARMLESS_PASSES),
         ("ends of names", &name::NAME_SUFFIXES),
         ("told of", &assignment::QUALIFIERS),
         ("stand-ins", PLACEHOLDER_PREFIXES),

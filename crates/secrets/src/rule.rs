@@ -143,7 +143,10 @@ impl SecretShape<'_> {
         for piece in self.following {
             at += match piece {
                 ShapePart::Run(run) => {
-                    run.accepted_length(run.class.run_length(bytes, at, run.max_bytes + 1))?
+                    let length = run.class.run_length(bytes, at, run.max_bytes + 2);
+                    // A full stop at the end ends a sentence.
+                    let ends_sentence = bytes.get(at..at + length)?.ends_with(b".");
+                    run.accepted_length(length - usize::from(ends_sentence))?
                 }
                 ShapePart::Text(text) if bytes.get(at..)?.starts_with(text.as_bytes()) => text.len(),
                 ShapePart::Text(_) => return None,

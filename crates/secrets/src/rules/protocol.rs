@@ -49,6 +49,11 @@ pub(super) static RULES: &[SecretRule] = &[
             // The same inside of a JSON string.
             after("auth\\\":\\\"", &[run(&BASE64, 12, 4096), ShapePart::Padding]).check(ShapeCheck::Basic),
             after("auth\\\": \\\"", &[run(&BASE64, 12, 4096), ShapePart::Padding]).check(ShapeCheck::Basic),
+            // The same inside of a JSON string in a JSON string.
+            after("auth\\\\\\\":\\\\\\\"", &[run(&BASE64, 12, 4096), ShapePart::Padding])
+                .check(ShapeCheck::Basic),
+            after("auth\\\\\\\": \\\\\\\"", &[run(&BASE64, 12, 4096), ShapePart::Padding])
+                .check(ShapeCheck::Basic),
             after("_auth=", &[run(&BASE64, 12, 4096), ShapePart::Padding]).check(ShapeCheck::Basic),
         ],
     ),

@@ -1,7 +1,8 @@
 //! Keys of the services that agents work with: clouds, code, chat, mail, payment.
 
 use crate::byte_class::{
-    ALNUM, BASE32, BASE64, BASE64_PADDED, DIGIT, HEX, SLASHED, SNAKE, TILDE, UPPER, WORD,
+    ALNUM, ANY_BASE64, BASE32, BASE64, BASE64_PADDED, DIGIT, HEX, SLASHED, SNAKE, TILDE, UPPER, URL_BASE64,
+    WORD,
 };
 use crate::rule::{SecretRule, SecretShape, ShapeCheck, ShapePart, after, exactly, rule, run, shape, text};
 
@@ -29,6 +30,18 @@ pub(super) static RULES: &[SecretRule] = &[
             after("AccountKey=", &[run(&BASE64_PADDED, 80, 96)]),
             after("SharedAccessKey=", &[run(&BASE64_PADDED, 40, 64)]),
             after("SharedAccessSignature=", &[run(&TILDE, 40, 512)]),
+        ],
+    ),
+    rule("aws-key-pair", &AWS_PAIRS),
+    rule(
+        "url-signature",
+        &[
+            // Azure's shared access signatures, Amazon's and Google's presigned links, and others.
+            after("sig=", &[run(&URL_BASE64, 40, 128)]).check(ShapeCheck::Random),
+            after("signature=", &[run(&URL_BASE64, 40, 1024)]).check(ShapeCheck::Random),
+            after("Signature=", &[run(&URL_BASE64, 40, 1024)]).check(ShapeCheck::Random),
+            after("X-Amz-Signature=", &[exactly(&HEX, 64)]),
+            after("X-Goog-Signature=", &[run(&HEX, 64, 1024)]),
         ],
     ),
     rule("azure-client-secret", &[shape("Q~", &[run(&TILDE, 31, 34)]).preceded_by(&TILDE, 4, 4)]),
@@ -78,6 +91,12 @@ pub(super) static RULES: &[SecretRule] = &[
         &[
             after("discord.com/api/webhooks/", &[run(&DIGIT, 17, 20), text("/"), run(&WORD, 60, 80)]),
             after("discordapp.com/api/webhooks/", &[run(&DIGIT, 17, 20), text("/"), run(&WORD, 60, 80)]),
+            shape("MTA", &[run(&WORD, 20, 25), text("."), exactly(&WORD, 6), text("."), run(&WORD, 27, 38)]),
+            shape("MTE", &[run(&WORD, 20, 25), text("."), exactly(&WORD, 6), text("."), run(&WORD, 27, 38)]),
+            shape("MTI", &[run(&WORD, 20, 25), text("."), exactly(&WORD, 6), text("."), run(&WORD, 27, 38)]),
+            shape("MTM", &[run(&WORD, 20, 25), text("."), exactly(&WORD, 6), text("."), run(&WORD, 27, 38)]),
+            shape("MTQ", &[run(&WORD, 20, 25), text("."), exactly(&WORD, 6), text("."), run(&WORD, 27, 38)]),
+            shape("MTU", &[run(&WORD, 20, 25), text("."), exactly(&WORD, 6), text("."), run(&WORD, 27, 38)]),
             after("Bot ", &[run(&WORD, 24, 28), text("."), exactly(&WORD, 6), text("."), run(&WORD, 27, 38)]),
         ],
     ),
@@ -139,7 +158,25 @@ pub(super) static RULES: &[SecretRule] = &[
             shape("shpss_", &[exactly(&HEX, 32)]),
         ],
     ),
-    rule("square-token", &[shape("sq0atp-", &[exactly(&WORD, 22)]), shape("sq0csp-", &[exactly(&WORD, 43)])]),
+    rule(
+        "square-token",
+        &[
+            shape("sq0atp-", &[exactly(&WORD, 22)]),
+            shape("sq0csp-", &[exactly(&WORD, 43)]),
+            // Fonts in Base64 hold these letters, too: nothing of Base64 may stand beside.
+            shape("EAAA", &[exactly(&ANY_BASE64, 60)]).check(ShapeCheck::Solid),
+        ],
+    ),
+    rule(
+        "vercel-token",
+        &[
+            shape("vcp_", &[run(&ALNUM, 24, 80)]).check(ShapeCheck::Solid),
+            shape("vci_", &[run(&ALNUM, 24, 80)]).check(ShapeCheck::Solid),
+            shape("vca_", &[run(&ALNUM, 24, 80)]).check(ShapeCheck::Solid),
+            shape("vcr_", &[run(&ALNUM, 24, 80)]).check(ShapeCheck::Solid),
+            shape("vck_", &[run(&ALNUM, 24, 80)]).check(ShapeCheck::Solid),
+        ],
+    ),
     rule(
         "planetscale-token",
         &[shape("pscale_tkn_", &[run(&WORD, 32, 64)]), shape("pscale_pw_", &[run(&WORD, 32, 64)])],
@@ -156,6 +193,18 @@ pub(super) static RULES: &[SecretRule] = &[
     rule("tailscale-key", &[shape("tskey-", &[run(&WORD, 20, 80)]).check(ShapeCheck::Mixed)]),
     rule("dynatrace-token", &[shape("dt0c01.", &[exactly(&UPPER, 24), text("."), exactly(&UPPER, 64)])]),
     rule("age-key", &[shape("AGE-SECRET-KEY-1", &[exactly(&UPPER, 58)])]),
+];
+
+/// Ids with their secrets, as files of credentials, logs and commands put them side by side.
+static AWS_PAIRS: [SecretShape; 8] = [
+    shape("AKIA", &[exactly(&BASE32, 16), text(":"), exactly(&BASE64, 40)]).check(ShapeCheck::Mixed),
+    shape("AKIA", &[exactly(&BASE32, 16), text(","), exactly(&BASE64, 40)]).check(ShapeCheck::Mixed),
+    shape("AKIA", &[exactly(&BASE32, 16), text(" "), exactly(&BASE64, 40)]).check(ShapeCheck::Mixed),
+    shape("AKIA", &[exactly(&BASE32, 16), text("\n"), exactly(&BASE64, 40)]).check(ShapeCheck::Mixed),
+    shape("ASIA", &[exactly(&BASE32, 16), text(":"), exactly(&BASE64, 40)]).check(ShapeCheck::Mixed),
+    shape("ASIA", &[exactly(&BASE32, 16), text(","), exactly(&BASE64, 40)]).check(ShapeCheck::Mixed),
+    shape("ASIA", &[exactly(&BASE32, 16), text(" "), exactly(&BASE64, 40)]).check(ShapeCheck::Mixed),
+    shape("ASIA", &[exactly(&BASE32, 16), text("\n"), exactly(&BASE64, 40)]).check(ShapeCheck::Mixed),
 ];
 
 /// Personal, deploy, runner, build, trigger, feed, mail, agent and application tokens; some newer
