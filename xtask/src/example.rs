@@ -66,7 +66,7 @@ const EVENTS: [(&str, u32, &str); 12] = [
     (
         "rer.model.returned",
         841,
-        r#"{"step_id": "s1", "status": 200, "complete": true, "ended_by": "eof", "latency_ms": 829,
+        r#"{"step_id": "s1", "status": 200, "complete": true, "ended_by": "eof", "latency_ms": 829, "spend_usd": 0.000468,
             "http": {"version": "1.1", "headers": [["content-type", "application/json"]],
             "body": {"text": "{\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"toolu_01\",\"name\":\"lookup_invoice\",\"input\":{\"number\":2041}}],\"usage\":{\"input_tokens\":41,\"output_tokens\":23}}"}},
             "source": "observed"}"#,
@@ -102,7 +102,7 @@ const EVENTS: [(&str, u32, &str); 12] = [
     (
         "rer.model.returned",
         1502,
-        r#"{"step_id": "s3", "status": 200, "complete": true, "ended_by": "eof", "latency_ms": 649,
+        r#"{"step_id": "s3", "status": 200, "complete": true, "ended_by": "eof", "latency_ms": 649, "spend_usd": 0.000756,
             "http": {"version": "1.1", "headers": [["content-type", "application/json"]],
             "body": {"text": "{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"No. Invoice 2041 (1,240.00 EUR) is unpaid and due on 2026-11-30.\"}],\"usage\":{\"input_tokens\":97,\"output_tokens\":31}}"}},
             "source": "observed"}"#,

@@ -139,8 +139,27 @@ fn what_it_cost_counts() {
         .unwrap();
     // The limit is reached exactly: an action without cost is still allowed.
     assert!(actor.model_call(&call(1)).is_err());
-    actor.model_call(&call(0)).unwrap().finish(answer(b"{}"), None).unwrap();
+    let free = CallCost { amount: micro(0), ..spent };
+    actor.model_call(&call(0)).unwrap().finish(answer(b"{}"), Some(&free)).unwrap();
     assert_eq!(end(recorder), (3, 0, true));
+}
+
+/// A call whose cost is not told may have cost all that was expected.
+#[test]
+fn what_is_not_told_stays_reserved() {
+    let dir = TestDir::new();
+    let recorder = begin(&dir, r#"{"max_spend_usd":0.01}"#);
+    let actor = recorder.actor().unwrap();
+    let call = ModelCall {
+        expected_cost: Some(Money::from_picodollars(4_000_000_000)),
+        ..ModelCall::new(REQUEST, "gpt-5")
+    };
+    actor.model_call(&call).unwrap().finish(answer(b"{}"), None).unwrap();
+    drop(actor.model_call(&call).unwrap());
+    let refused = actor.model_call(&call).unwrap_err().to_string();
+    let reason = "denied by max_spend_usd: 0.00 USD are spent, 2 calls whose cost was not told may have cost 0.008 USD, this one may cost 0.004 USD, and 0.01 USD are allowed";
+    assert_eq!(refused, reason);
+    assert_eq!(end(recorder), (2, 0, false), "nothing tells what the calls cost");
 }
 
 #[test]

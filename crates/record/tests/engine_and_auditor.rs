@@ -47,6 +47,8 @@ struct PlannedAction {
     is_approved: bool,
     /// True if the action goes on while others begin.
     overlaps_next: bool,
+    /// True if the vendor tells the actual cost. Otherwise the record has half of it, as an estimate.
+    is_told: bool,
 }
 
 impl PlannedAction {
@@ -72,6 +74,12 @@ impl PlannedAction {
         }
     }
 
+    /// Returns the cost that is recorded.
+    fn recorded_cost(&self) -> Option<Money> {
+        let actual = self.actual_cost()?;
+        Some(if self.is_told { actual } else { Money::from_picodollars(actual.picodollars() / 2) })
+    }
+
     fn actual_cost(&self) -> Option<Money> {
         let pico = u128::from(self.expected_picodollars.filter(|_| !self.is_tool)?);
         Some(Money::from_picodollars(pico * u128::from(self.actual_percent) / 100))
@@ -81,8 +89,9 @@ impl PlannedAction {
 fn planned_action() -> impl Strategy<Value = PlannedAction> {
     let after = prop_oneof![3 => Just(0_u64), 3 => 1..40_000_u64, 1 => Just(60_000_u64)];
     let expected = prop_oneof![4 => (0..6_000_000_u32).prop_map(Some), 1 => Just(Some(0)), 1 => Just(None)];
-    (any::<bool>(), 0..3_u8, after, expected, 0..=100_u32, any::<bool>(), any::<bool>()).prop_map(
-        |(is_tool, name, after, expected, actual, is_approved, lasts)| PlannedAction {
+    let is_told = prop::bool::weighted(0.8);
+    (any::<bool>(), 0..3_u8, after, expected, 0..=100_u32, any::<bool>(), any::<bool>(), is_told).prop_map(
+        |(is_tool, name, after, expected, actual, is_approved, lasts, is_told)| PlannedAction {
             is_tool,
             name,
             delay_ms: after,
@@ -90,6 +99,7 @@ fn planned_action() -> impl Strategy<Value = PlannedAction> {
             actual_percent: actual,
             is_approved,
             overlaps_next: lasts,
+            is_told,
         },
     )
 }
@@ -230,8 +240,9 @@ fn finish(writer: &EventWriter, planned: &PlannedAction, step: StepId) {
         return writer.record_tool_result(&step, &result).unwrap();
     }
     writer.record_return(&step, answer(b"{}")).unwrap();
-    if let Some(amount) = planned.actual_cost() {
-        let spent = CallCost { model: planned.name(), amount, is_estimate: false, rates: &[], usage: &[] };
+    if let Some(amount) = planned.recorded_cost() {
+        let (model, is_estimate) = (planned.name(), !planned.is_told);
+        let spent = CallCost { model, amount, is_estimate, rates: &[], usage: &[] };
         writer.record_spend(&step, &spent).unwrap();
     }
 }
@@ -241,16 +252,22 @@ fn verdicts(report: &Report) -> Vec<(&'static str, AuditVerdict, Option<usize>)>
     rules.iter().map(|rule| (rule.rule, rule.verdict, rule.event)).collect()
 }
 
-/// Records a run in which the engine decides, and asserts that every rule passes the audit.
+/// Records a run in which the engine decides. Asserts that no more is spent than the limit, told or not, and that every
+/// rule passes the audit; that of spending is inconclusive if a cost was not told.
 fn assert_enforced_run_passes(spec: &EnvelopeSpec, actions: &[PlannedAction]) -> Result<(), TestCaseError> {
     let run = EnforcedRun::begin(spec);
     let mut policy = run.recorder.policy_engine().unwrap();
     let (mut now, mut lasting) = (0, Vec::new());
     let settle = |policy: &mut PolicyEngine, planned: &PlannedAction| {
-        if let (Some(expected), Some(actual)) = (planned.proposed(0).expected_cost, planned.actual_cost()) {
-            policy.settle_cost(expected, actual);
+        if let (Some(expected), Some(recorded)) = (planned.proposed(0).expected_cost, planned.recorded_cost())
+        {
+            match planned.is_told {
+                true => policy.settle_cost(expected, recorded),
+                false => policy.keep_reserved(expected, recorded),
+            }
         }
     };
+    let (mut spent, mut is_untold) = (Money::default(), false);
     for (number, planned) in actions.iter().enumerate() {
         now += planned.delay_ms;
         let writer = run.recorder.event_writer().at(time_at(now));
@@ -259,6 +276,8 @@ fn assert_enforced_run_passes(spec: &EnvelopeSpec, actions: &[PlannedAction]) ->
             Ruling::Allowed => {
                 policy.begin_action(&proposed);
                 let (step, _) = begin(&writer, planned, number, &run);
+                spent = spent.plus(planned.actual_cost().unwrap_or_default());
+                is_untold |= !planned.is_tool && !planned.is_told;
                 if planned.overlaps_next {
                     lasting.push((planned, step));
                 } else {
@@ -284,8 +303,16 @@ fn assert_enforced_run_passes(spec: &EnvelopeSpec, actions: &[PlannedAction]) ->
         finish(&writer, planned, step);
     }
     for (rule, verdict, event) in verdicts(&run.seal_and_verify()) {
-        let due = if rule == "authorization" { AuditVerdict::Inconclusive } else { AuditVerdict::Pass };
+        let is_inconclusive = match rule {
+            "authorization" => true,
+            "max_spend_usd" => is_untold && spec.max_spend_micro_usd.is_some(),
+            _ => false,
+        };
+        let due = if is_inconclusive { AuditVerdict::Inconclusive } else { AuditVerdict::Pass };
         prop_assert_eq!(verdict, due, "{} at {:?}", rule, event);
+    }
+    if let Some(limit) = spec.max_spend_micro_usd {
+        prop_assert!(spent <= Money::from_picodollars(u128::from(limit) * 1_000_000));
     }
     Ok(())
 }
@@ -362,6 +389,7 @@ fn what_is_under_way_is_rounded_as_it_will_be() {
             actual_percent: actual,
             is_approved,
             overlaps_next: lasts,
+            is_told: true,
         }
     };
     let actions =
@@ -382,7 +410,7 @@ proptest! {
         terms in envelope_spec(),
         wishes in prop::collection::vec(planned_action(), 0..14),
     ) {
-        let at_its_price = |wish: PlannedAction| PlannedAction { expected_picodollars: wish.expected_picodollars.or(Some(0)), actual_percent: 100, ..wish };
+        let at_its_price = |wish: PlannedAction| PlannedAction { expected_picodollars: wish.expected_picodollars.or(Some(0)), actual_percent: 100, is_told: true, ..wish };
         let whole_micros = |wish: PlannedAction| PlannedAction { expected_picodollars: wish.expected_picodollars.map(|pico| pico / 1_000_000 * 1_000_000), ..wish };
         let wishes: Vec<PlannedAction> = wishes.into_iter().map(at_its_price).map(whole_micros).collect();
         assert_unenforced_run_fails_where_due(&terms, &wishes)?;
@@ -409,6 +437,7 @@ fn every_prefix_of_a_policed_journal_can_be_gone_on_with() {
         actual_percent: 100,
         is_approved: true,
         overlaps_next: false,
+        is_told: true,
     };
     let denial = Some(RecordedDenial { rule: "allowed_models", reason: "no" });
     let (first, _) = begin(&writer, &planned(false, 0), 0, &run);

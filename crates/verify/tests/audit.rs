@@ -182,23 +182,68 @@ fn max_spend() {
         &total(capped(json!(1)).model("1", "m", json!(0.9)), json!(1.01)),
         &[("max_spend_usd", Fail, Some(4), "1.01 USD were spent, allowed were 1.00 USD")],
     );
-    assert_all_kept(&total(capped(json!(1)).model("1", "m", json!(null)), json!(1)));
+    // A total does not tell what each call cost, or that any was left out.
+    assert_only(
+        &total(capped(json!(1)).model("1", "m", json!(null)), json!(1)),
+        &[("max_spend_usd", Inconclusive, Some(2), "nothing tells what this call cost")],
+    );
+}
+
+/// The cost of a model call in an event of its own: exact, an estimate, missing, or that of another call.
+#[test]
+fn costs_that_are_counted() {
+    const ESTIMATE: &str =
+        "the vendor did not tell what this call cost; it is an estimate, and it may have been more";
+    const UNSTATED: &str = "nothing tells what this call cost";
+    let asked = |step: &str| Run::limited(json!({"max_spend_usd": 1})).model(step, "m", json!(null));
+    let counted = |run: Run, payload: Json| run.event("rer.spend.counted", payload);
+    for payload in [
+        json!({"step_id": "1", "spend_usd": 1, "is_estimate": false}),
+        json!({"step_id": "1", "usd": 1, "estimated": false}),
+    ] {
+        assert_all_kept(&counted(asked("1"), payload));
+    }
+    for payload in [
+        json!({"step_id": "1", "spend_usd": 0.1, "is_estimate": true}),
+        json!({"step_id": "1", "usd": 0.1, "estimated": true}),
+        json!({"step_id": "1", "usd": 0.1}),
+        json!({"step_id": "1", "usd": 0.1, "estimated": "no"}),
+    ] {
+        assert_only(&counted(asked("1"), payload), &[("max_spend_usd", Inconclusive, Some(4), ESTIMATE)]);
+    }
+    // The least that was spent passes the limit.
+    assert_only(
+        &counted(asked("1"), json!({"step_id": "1", "usd": 1.5, "estimated": true})),
+        &[("max_spend_usd", Fail, Some(5), "1.50 USD were spent, allowed were 1.00 USD")],
+    );
+    // A call is left out, whatever the total says, or another call is counted twice.
+    let twice = json!({"step_id": "1", "usd": 0.1, "estimated": false});
+    let run = counted(counted(asked("1"), twice.clone()), twice).model("2", "m", json!(null));
+    let left_out = ("max_spend_usd", Inconclusive, Some(7), UNSTATED);
+    assert_only(&run, &[left_out]);
+    assert_only(&run.ending(json!({"total_spend_usd": 0.2})), &[left_out]);
+    let exact = json!({"step_id": "1", "usd": 0.1, "estimated": false});
+    assert_only(
+        &counted(asked("1"), exact).ending(json!({"total_spend_usd": 0.1, "spend_partial": true})),
+        &[("max_spend_usd", Inconclusive, Some(5), "it says that more may have been spent than it counts")],
+    );
 }
 
 #[test]
 fn spend_that_is_not_told() {
     const UNTOLD: &str = "nothing tells what this call cost, nor what the run did";
+    const UNSTATED: &str = "nothing tells what this call cost";
     const NONSENSE: &str = "what it says of the cost is no amount of money";
     let capped = || Run::limited(json!({"max_spend_usd": 1}));
     assert_only(
         &capped().model("1", "m", json!(0.1)).model("2", "m", json!(null)),
-        &[("max_spend_usd", Inconclusive, Some(6), UNTOLD)],
+        &[("max_spend_usd", Inconclusive, Some(5), UNSTATED)],
     );
     // A tool with a withheld payload may have a cost, too.
     let model = capped().model("1", "m", json!(0.1)).withheld();
     let order = "a payload is withheld, so it cannot be told which call returned";
     let order = ("event_order", Inconclusive, Some(3), order);
-    assert_only(&model, &[("max_spend_usd", Inconclusive, Some(3), UNTOLD), order]);
+    assert_only(&model, &[("max_spend_usd", Inconclusive, Some(2), UNSTATED), order]);
     let tool = capped().tool("1", "t").withheld();
     assert_only(&tool, &[("max_spend_usd", Inconclusive, Some(3), UNTOLD), order]);
     assert_only(&tool.ending(json!({"total_spend_usd": 0.5})), &[order]);

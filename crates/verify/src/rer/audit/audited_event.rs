@@ -27,6 +27,8 @@ pub(in crate::rer) struct AuditedEvent<'a> {
     pub(super) step_id: Option<Value<'a>>,
     /// Id of the approval, if it is a string.
     pub(super) approval_id: Option<Value<'a>>,
+    /// True if more may have been spent than the event states: its cost is not marked as exact, or its total as partial.
+    pub(super) is_estimate: bool,
     /// Further member, depending on the kind: a decision, a token, an amount, or an unknown type.
     detail: Option<Value<'a>>,
 }
@@ -94,12 +96,15 @@ impl<'a> AuditedEvent<'a> {
     pub(in crate::rer) fn of(index: usize, event: &RerEventView<'a>) -> Option<Self> {
         let kind = event.event_type.map_or(Some(AuditedKind::UnknownType), AuditedKind::of)?;
         let noted = |name| event.indexed_member(name);
+        let plain_member = |name| event.payload.filter(|_| !event.is_redacted())?.member(name);
+        let is_flag = |name, flag| plain_member(name).and_then(|value| value.boolean()) == Some(flag);
         let either = || noted(IndexedMember::Model).or_else(|| noted(IndexedMember::Tool));
         let (name, detail) = match kind {
             AuditedKind::Call(Action::Model) => (noted(IndexedMember::Model), None),
             AuditedKind::Call(Action::Tool) => (noted(IndexedMember::Tool), None),
-            AuditedKind::Return(_) | AuditedKind::Event(EventType::SpendCounted) => {
-                (None, noted(IndexedMember::SpendUsd))
+            AuditedKind::Return(_) => (None, noted(IndexedMember::SpendUsd)),
+            AuditedKind::Event(EventType::SpendCounted) => {
+                (None, noted(IndexedMember::SpendUsd).or_else(|| plain_member("usd")))
             }
             AuditedKind::Event(EventType::RunEnded) => (None, noted(IndexedMember::TotalSpendUsd)),
             AuditedKind::Event(EventType::PolicyEvaluated) => (either(), noted(IndexedMember::Decision)),
@@ -113,6 +118,13 @@ impl<'a> AuditedEvent<'a> {
             AuditedKind::Call(Action::Tool) => noted(IndexedMember::Model),
             _ => None,
         };
+        let is_estimate = match kind {
+            AuditedKind::Event(EventType::SpendCounted) => {
+                !is_flag("is_estimate", false) && !is_flag("estimated", false)
+            }
+            AuditedKind::Event(EventType::RunEnded) => is_flag("spend_partial", true),
+            _ => false,
+        };
         let text = |value: Option<Value<'a>>| value.filter(|value| value.kind() == ValueKind::String);
         Some(Self {
             index,
@@ -123,6 +135,7 @@ impl<'a> AuditedEvent<'a> {
             names_both: other.is_some_and(|other| !other.is_null()),
             step_id: text(noted(IndexedMember::StepId)),
             approval_id: text(noted(IndexedMember::ApprovalId)),
+            is_estimate,
             detail,
         })
     }

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `audited_event` | the members of an event that the rules need |
 //! | `order` | the rule `event_order` |
+//! | `call_costs` | costs of model calls, for the rule `max_spend_usd` |
 //! | `approvals` | the rules `required_approvals` and `required_signer_types` |
 //! | `authorization` | the rule `authorization` |
 //! | `rule_cache` | which approval rules cover an action, within bounds |
@@ -16,6 +17,7 @@
 mod approvals;
 mod audited_event;
 mod authorization;
+mod call_costs;
 mod order;
 mod rule_cache;
 mod tracker;
@@ -36,6 +38,7 @@ use crate::audit::{Audit, RuleVerdict};
 use approvals::ApprovalRules;
 use audited_event::StatedCost;
 pub(super) use audited_event::{AuditedEvent, AuditedKind};
+use call_costs::CallCosts;
 use order::EventOrder;
 use tracker::RuleTracker;
 
@@ -205,8 +208,12 @@ struct RestrictionRules {
     approvals: ApprovalRules,
     /// Total cost that the end of the run states.
     stated_total: Option<Money>,
-    /// Index of the first model call whose cost is not stated.
-    first_unpriced_call: Option<usize>,
+    /// Model calls and their costs.
+    call_costs: CallCosts,
+    /// Index of the first tool call that may have had a cost, since its payload is withheld.
+    first_withheld_return: Option<usize>,
+    /// Index of the event that ends the run, if it states that its total is partial.
+    partial_total: Option<usize>,
     /// Latest timestamp so far, in nanoseconds since 1970.
     latest_time: Option<i128>,
     /// Index of the last event.
@@ -229,7 +236,9 @@ impl RestrictionRules {
             approvals: ApprovalRules::new(&envelope),
             envelope,
             stated_total: None,
-            first_unpriced_call: None,
+            call_costs: CallCosts::default(),
+            first_withheld_return: None,
+            partial_total: None,
             latest_time: None,
             last_index: None,
             run_ended_index: None,
@@ -408,6 +417,9 @@ impl RestrictionRules {
             }
         }
         self.approvals.on_call(event, action, name.as_deref());
+        if action == Action::Model && self.envelope.max_spend.is_some() {
+            self.call_costs.on_call(event);
+        }
         self.history.record_action(at);
     }
 
@@ -416,6 +428,7 @@ impl RestrictionRules {
         self.event_time(event);
         if event.kind == AuditedKind::Event(EventType::RunEnded) {
             self.run_ended_index = Some(event.index);
+            self.partial_total = Some(event.index).filter(|_| event.is_estimate);
         }
         match (event.kind, event.stated_cost()) {
             (_, StatedCost::Invalid) if self.envelope.max_spend.is_some() => {
@@ -425,27 +438,39 @@ impl RestrictionRules {
             (AuditedKind::Event(EventType::RunEnded), StatedCost::Amount(total)) => {
                 self.stated_total = Some(total)
             }
-            (_, StatedCost::Amount(amount)) => self.history.record_cost(amount),
+            (_, StatedCost::Amount(amount)) => {
+                self.history.record_cost(amount);
+                if self.envelope.max_spend.is_some() {
+                    self.call_costs.on_cost(event);
+                }
+            }
             // A tool call without a stated cost is free, unless its payload is withheld.
-            (AuditedKind::Return(action), StatedCost::Absent)
-                if action == Action::Model || event.is_withheld =>
-            {
-                self.first_unpriced_call.get_or_insert(event.index);
+            (AuditedKind::Return(Action::Tool), StatedCost::Absent) if event.is_withheld => {
+                self.first_withheld_return.get_or_insert(event.index);
             }
             _ => {}
         }
     }
 
-    /// Checks the total cost. Each return may state its cost, or the end of the run, or both; the
-    /// larger sum counts.
+    /// Checks the total cost: the sum of what the events state, or the total at the end of the run if that is more. A total
+    /// alone does not tell what each call cost, and an estimate is the least that a call can have cost.
     fn check_total_spend(&mut self) {
         let Some(limit) = self.envelope.max_spend else { return };
         let spent = self.history.spent().max(self.stated_total.unwrap_or_default());
         if spent > limit {
             let event = self.run_ended_index.or(self.last_index).unwrap_or_default();
             self.spend.fail(event, &format!("{spent} were spent, allowed were {limit}"));
+        } else if let Some(event) = self.call_costs.first_unstated() {
+            self.spend.mark_inconclusive(Some(event), "nothing tells what this call cost");
+        } else if let Some(event) = self.call_costs.first_estimate() {
+            self.spend.mark_inconclusive(
+                Some(event),
+                "the vendor did not tell what this call cost; it is an estimate, and it may have been more",
+            );
+        } else if let Some(event) = self.partial_total {
+            self.spend.mark_inconclusive(Some(event), "it says that more may have been spent than it counts");
         } else if self.stated_total.is_none()
-            && let Some(event) = self.first_unpriced_call
+            && let Some(event) = self.first_withheld_return
         {
             self.spend
                 .mark_inconclusive(Some(event), "nothing tells what this call cost, nor what the run did");
