@@ -141,7 +141,8 @@ impl ExchangeRecorder {
         let needs = |admitted: &EnforcedExchange| {
             admitted.gate.limits_spending() && admitted.admission.rates.is_some_and(|rates| !rates.is_free())
         };
-        !self.is_over && self.enforced.as_ref().is_some_and(needs)
+        let has_ended = self.stream_end.as_ref().is_some_and(StreamEndDetector::has_ended);
+        !self.is_over && !has_ended && self.enforced.as_ref().is_some_and(needs)
     }
 
     /// Returns the ids for tool calls of the answer that come without one; `None` if the interface has ids for

@@ -31,6 +31,11 @@ impl StreamEndDetector {
         Some(Self { endpoint, decoder, events: SseReader::new(), has_ended: false, has_failed: false })
     }
 
+    /// Returns true if the last event was seen.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
     /// Returns true if the last event was seen, and is no error.
     pub(crate) fn is_whole(&self) -> bool {
         self.has_ended && !self.has_failed

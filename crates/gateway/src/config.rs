@@ -95,6 +95,10 @@ pub struct GatewayLimits {
     pub idle_timeout: Duration,
     /// Time after the end of a run for which a withheld answer is still read: its last bytes tell the cost.
     pub linger: Duration,
+    /// Longest time for which a stream is read on that its client abandoned, under a limit on spending.
+    pub abandoned_time: Duration,
+    /// Largest number of bytes that are read on then.
+    pub abandoned_bytes: usize,
 }
 
 impl Default for GatewayLimits {
@@ -105,6 +109,9 @@ impl Default for GatewayLimits {
             connect_timeout: Duration::from_secs(30),
             idle_timeout: Duration::from_secs(600),
             linger: Duration::from_secs(2),
+            // Enough for the end of an answer; one that is given up in its midst is not paid for to its end.
+            abandoned_time: Duration::from_secs(10),
+            abandoned_bytes: 4 << 20,
         }
     }
 }

@@ -41,8 +41,19 @@ pub(super) struct AnswerFilter {
     pub(super) endpoint: Endpoint,
     /// Closed when the gateway stops.
     pub(super) gateway_stopped: watch::Receiver<()>,
-    /// Time for which a withheld answer is still read after the gateway stopped.
+    /// Limits for reading an answer that its client does not get.
+    pub(super) limits: UnreadLimits,
+}
+
+/// Limits for reading an answer that its client does not get, for the record and its cost.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct UnreadLimits {
+    /// Time for which it is still read after the gateway stopped.
     pub(super) linger: Duration,
+    /// Time for which it is still read after its client left.
+    pub(super) abandoned_time: Duration,
+    /// Bytes that are still read after its client left.
+    pub(super) abandoned_bytes: usize,
 }
 
 /// Sender of pieces to the body.
@@ -171,7 +182,8 @@ impl AnswerFilter {
     ///
     /// Each batch is logged, scanned for tool calls and handed on up to the first incomplete call. When a call
     /// is complete it is decided on: an allowed call is released together with the bytes behind it, a denied
-    /// one ends the stream for the client with an error event.
+    /// one ends the stream for the client with an error event. A stream that its client abandons is read on if its cost
+    /// matters, within [`UnreadLimits`].
     async fn filter_stream(mut self, sender: PieceSender) {
         let mut reader = SseReader::new();
         let call_ids = self.exchange.with(|exchange| exchange.call_ids());
@@ -179,18 +191,27 @@ impl AnswerFilter {
         let mut held_back = HeldBack { scanner: filter, bytes: Vec::new(), delivered: 0 };
         // A stopped stream is still read to its end, for the record and its cost; `sender` is `None` then.
         let mut sender = Some(sender);
-        let mut lingered = std::pin::pin!(lingered_after_stop(self.gateway_stopped.clone(), self.linger));
+        let mut lingered =
+            std::pin::pin!(lingered_after_stop(self.gateway_stopped.clone(), self.limits.linger));
+        // Set when the client has left.
+        let mut abandoned: Option<AbandonedStream> = None;
         loop {
             let FrameBatch { frames, end } = tokio::select! {
                 // A client that disconnected is noticed before bytes that came meanwhile, so that no call is
                 // decided for it or counted as delivered.
                 biased;
-                // The exchange ends with its client.
-                () = client_gone(sender.as_ref()) => return self.record_delivered(&held_back),
+                () = client_gone(sender.as_ref()) => {
+                    if !self.reads_on(&held_back, &mut abandoned, &mut sender) {
+                        return;
+                    }
+                    continue;
+                }
+                () = given_up(abandoned.as_mut()) => return self.record_delivered(&held_back),
                 () = &mut lingered => return self.record_delivered(&held_back),
                 burst = self.upstream.next() => burst,
             };
             let mut events = Vec::new();
+            let came: usize = frames.iter().filter_map(Frame::data_ref).map(Bytes::len).sum();
             let (is_done, is_within_limit) = self.exchange.with(|exchange| {
                 let mut is_done = false;
                 for frame in frames {
@@ -222,8 +243,17 @@ impl AnswerFilter {
                         self.capture.mark_stream_done(&self.exchange.share());
                     }
                 }
-                if !self.deliver(ready, stop, &mut held_back, &mut sender).await {
+                if !self.deliver(ready, stop, &mut held_back, &mut sender).await
+                    && !self.reads_on(&held_back, &mut abandoned, &mut sender)
+                {
                     return;
+                }
+            }
+            if let Some(stream) = &mut abandoned {
+                stream.bytes_left = stream.bytes_left.saturating_sub(came);
+                // Nothing is waited for after the last event.
+                if is_done || stream.bytes_left == 0 || !is_within_limit {
+                    return self.record_delivered(&held_back);
                 }
             }
             match end {
@@ -235,6 +265,9 @@ impl AnswerFilter {
                         finish(&self.exchange, upstream_end(&failure)).await;
                         let _ = sender.send(Err(AnswerAborted)).await;
                     } else {
+                        if abandoned.is_some() {
+                            self.record_delivered(&held_back);
+                        }
                         finish(&self.exchange, upstream_end(&failure)).await;
                     }
                     return;
@@ -260,7 +293,31 @@ impl AnswerFilter {
                 return;
             }
         }
+        if abandoned.is_some() {
+            // The record names the client as the cause of the end, as it would if nothing had been read on.
+            return self.record_delivered(&held_back);
+        }
         finish(&self.exchange, EndCause::Eof).await;
+    }
+
+    /// Notes that the client has left. Returns true if the stream is read on without it, because its last bytes tell its
+    /// cost; the exchange ends with its client otherwise.
+    fn reads_on(
+        &self,
+        held_back: &HeldBack,
+        abandoned: &mut Option<AbandonedStream>,
+        sender: &mut Option<PieceSender>,
+    ) -> bool {
+        self.record_delivered(held_back);
+        *sender = None;
+        let UnreadLimits { abandoned_time, abandoned_bytes, .. } = self.limits;
+        let needs_count = self.exchange.with(|exchange| exchange.needs_count());
+        if !needs_count || abandoned_bytes == 0 || abandoned_time.is_zero() {
+            return false;
+        }
+        let deadline = Box::pin(tokio::time::sleep(abandoned_time));
+        *abandoned = Some(AbandonedStream { deadline, bytes_left: abandoned_bytes });
+        true
     }
 
     /// Returns the part of the next events that may be handed on, and the reason if the rest may not.
@@ -344,6 +401,22 @@ impl AnswerFilter {
 async fn client_gone(client: Option<&PieceSender>) {
     match client {
         Some(client) => client.closed().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Stream whose client has left, and that is read on for its cost.
+struct AbandonedStream {
+    /// Fires when it is not read any longer.
+    deadline: Pin<Box<tokio::time::Sleep>>,
+    /// Bytes that may still be read.
+    bytes_left: usize,
+}
+
+/// Ready when an abandoned stream was read for long enough; never for other streams.
+async fn given_up(stream: Option<&mut AbandonedStream>) {
+    match stream {
+        Some(stream) => stream.deadline.as_mut().await,
         None => std::future::pending().await,
     }
 }

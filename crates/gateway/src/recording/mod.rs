@@ -11,7 +11,6 @@ mod observations;
 mod recorded_body;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, HeaderValue};
 use http::response::Parts;
@@ -24,7 +23,7 @@ use tokio::sync::watch;
 
 use self::body_batcher::BodyBatcher;
 pub(crate) use self::filtered_body::FilteredBody;
-use self::filtered_body::{AnswerFilter, DocumentRuling};
+use self::filtered_body::{AnswerFilter, DocumentRuling, UnreadLimits};
 pub(crate) use self::observations::header_list;
 use self::observations::{inbound_request, upstream_end, version_name};
 pub(crate) use self::recorded_body::RecordedBody;
@@ -46,8 +45,8 @@ pub(crate) struct RecordingProxy {
     max_body_bytes: usize,
     /// Client for the vendors.
     upstream: UpstreamClient,
-    /// Time after the stop for which withheld answers are still read.
-    linger: Duration,
+    /// Limits for reading answers that their clients do not get.
+    limits: UnreadLimits,
     /// Dropped with the last connection: filters that still read an answer for the record then stop after
     /// `linger`.
     stop_signal: watch::Sender<()>,
@@ -68,7 +67,11 @@ impl RecordingProxy {
             upstream: UpstreamClient::new(&environment, needs_tls, &limits, warnings)?,
             capture: Arc::new(capture),
             max_body_bytes: limits.max_answer_bytes,
-            linger: limits.linger,
+            limits: UnreadLimits {
+                linger: limits.linger,
+                abandoned_time: limits.abandoned_time,
+                abandoned_bytes: limits.abandoned_bytes,
+            },
             stop_signal: watch::Sender::new(()),
         })
     }
@@ -160,7 +163,7 @@ impl RecordingProxy {
                 capture: Arc::clone(&self.capture),
                 endpoint,
                 gateway_stopped: self.stop_signal.subscribe(),
-                linger: self.linger,
+                limits: self.limits,
             };
             return Box::pin(self.serve_filtered(filter, head, socket, in_flight)).await;
         }
