@@ -118,8 +118,8 @@ fn envelope(version: RerVersion) -> impl Strategy<Value = String> {
 
 /// Asserts what every report has, whatever it reports.
 fn assert_contract(report: &Report, target: &str) {
-    const MEMBERS: [&str; 8] =
-        ["target", "format", "pass", "checks", "reasons", "notes", "signer", "digests"];
+    const MEMBERS: [&str; 9] =
+        ["target", "format", "pass", "checks", "reasons", "verdict", "notes", "signer", "digests"];
     let line = TargetOutcome::Report(report.clone()).to_json(target);
     assert!(!line.contains(['\n', '\r']), "one line: {line}");
     let read: Json = serde_json::from_str(&line).unwrap();
@@ -319,7 +319,7 @@ fn an_unreadable_target_keeps_the_contract() {
         TargetOutcome::Unreadable(UnreadableTarget { code: "E_NOT_FOUND", message: "\"gone\"".into() });
     assert_eq!(
         outcome.to_json("a\nb"),
-        r#"{"target":"a\nb","format":"unknown","pass":false,"checks":{},"reasons":[],"notes":[],"signer":null,"digests":{},"error":{"code":"E_NOT_FOUND","message":"\"gone\""}}"#
+        r#"{"target":"a\nb","format":"unknown","pass":false,"checks":{},"reasons":[],"verdict":"failed","notes":[],"signer":null,"digests":{},"error":{"code":"E_NOT_FOUND","message":"\"gone\""}}"#
     );
     assert_eq!(outcome.exit_code(), 2);
 }
