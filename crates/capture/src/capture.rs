@@ -98,7 +98,7 @@ impl Capture {
         let handle = ExchangeHandle::new(exchange);
         if let Some(written) = written {
             written.await;
-            if gate.is_some() && self.recorder.has_unrecorded() {
+            if gate.is_some_and(|gate| gate.is_blocked()) {
                 return Err(PolicyRefusal::unrecorded());
             }
         }

@@ -86,7 +86,13 @@ mod tests {
     const RATES: Rates = Rates { input: 10, cached_input: 1, cache_write: 20, output: 100 };
 
     fn charge(rates: Rates, count: AnswerCount) -> (u128, bool) {
-        let admission = Admission { at: Duration::ZERO, approval_id: None, rates: Some(rates), estimate: 30 };
+        let admission = Admission {
+            at: Duration::ZERO,
+            approval_id: None,
+            warning: None,
+            rates: Some(rates),
+            estimate: 30,
+        };
         let charge = Charge::of(&admission, Vendor::ANTHROPIC, count).unwrap();
         (charge.amount.picodollars(), charge.is_estimate)
     }

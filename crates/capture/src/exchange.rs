@@ -6,6 +6,7 @@
 use std::sync::{Arc, Mutex, Weak};
 
 use bytes::Bytes;
+use reenact_record::PolicyMode;
 use reenact_record::observation::{Admission, EndCause, ExchangeEnd, HeaderList, Observation};
 use reenact_record::policy_engine::Money;
 use reenact_wire::call_ids::CallIds;
@@ -17,7 +18,7 @@ use crate::charge::{AnswerCount, Charge};
 use crate::decode;
 use crate::event_builder::is_spooled;
 use crate::parsed_body::{self, ParsedAnswerBody, ParsedBody, is_stream, is_success};
-use crate::policy_gate::{AdmittedCall, PolicyGate};
+use crate::policy_gate::{AdmittedCall, AnswerCalls, PolicyGate};
 use crate::queue::JobWritten;
 use crate::recorder_thread::{RecorderThread, lock};
 use crate::stream_end::StreamEndDetector;
@@ -232,7 +233,8 @@ impl ExchangeRecorder {
         self.body_bytes += piece.len();
         if let Some(admitted) = &mut self.enforced {
             admitted.usage = UsageSoFar::Unknown;
-            if self.endpoint.is_some_and(Endpoint::calls_a_model) {
+            let is_scanned = admitted.gate.mode() == PolicyMode::Warn && self.endpoint.is_some();
+            if is_scanned || self.endpoint.is_some_and(Endpoint::calls_a_model) {
                 admitted.pieces.push(piece.clone());
             }
         }
@@ -257,11 +259,34 @@ impl ExchangeRecorder {
         if std::mem::replace(&mut self.is_over, true) {
             return self.end_written.take();
         }
+        self.note_tool_calls(&cause);
         let parsed_body = self.book_cost(&cause);
         // The queue sets the number of the job.
         let (job, latency) = (0, self.started_at.elapsed());
         let end = ExchangeEnd { job, cause, is_too_long: self.is_too_long, latency };
         self.recorder.enqueue_end(self.number, &mut self.pending, end, parsed_body)
+    }
+
+    /// Has the tool calls of an answer decided on that was handed on as it came, because denials are not enforced.
+    fn note_tool_calls(&self, cause: &EndCause<'_>) {
+        let Some(EnforcedExchange { gate, call_ids, pieces, .. }) = &self.enforced else { return };
+        let (Some(head), Some(endpoint)) = (&self.head, self.endpoint) else { return };
+        if gate.mode() != PolicyMode::Warn {
+            return;
+        }
+        let is_whole = matches!(cause, EndCause::Eof | EndCause::StreamDone);
+        let body = decode::decode_whole(&head.codings, &pieces.concat(), !is_whole, self.max_body_bytes);
+        let body = body.ok().filter(|_| !self.is_too_long);
+        let call_ids = call_ids.clone();
+        let (is_success, is_stream) = (is_success(head.status), head.is_stream);
+        gate.note_answer(&AnswerCalls::scan(
+            endpoint,
+            is_success,
+            is_stream,
+            is_whole,
+            body.as_deref(),
+            call_ids,
+        ));
     }
 
     /// Books the cost of the call with the policy gate, so that it counts in the next decision. Returns the

@@ -45,7 +45,7 @@ pub use reenact_record::agent_report::{self, AgentReportFault};
 pub use reenact_record::observation::{self, Observation};
 pub use reenact_record::policy_engine::PolicyRefusal;
 pub use reenact_record::wal::Wal;
-pub use reenact_record::{Durability, EndedBy, EventWriter};
+pub use reenact_record::{Durability, EndedBy, EventWriter, PolicyMode};
 
 pub use self::capture::Capture;
 pub use self::error::Unrecorded;

@@ -16,6 +16,7 @@ mod messages;
 #[path = "policy_attacks/responses.rs"]
 mod responses;
 
+use reenact_record::PolicyMode;
 use reenact_testkit::{Script, ScriptedReply, ScriptedVendor, Vendor};
 use reenact_wire::{Endpoint, PROTOCOLS};
 use support::LiveRun;
@@ -169,6 +170,28 @@ async fn no_attack_reaches_its_vendor() {
     let sealed = run.seal().await;
     assert!(sealed.payloads("rer.policy.step_blocked").len() >= denials);
     sealed.assert_rules_pass();
+}
+
+/// In a run that only warns the same rules decide, and every request reaches its vendor.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_warns_names_every_attack_and_lets_it_pass() {
+    let vendor = ScriptedVendor::start(Script::echo()).unwrap();
+    for table in &TABLES {
+        for attack in table.attacks.iter().filter(|attack| attack.kind != AttackKind::ForbiddenCall) {
+            let Some(rule) = attack.rule else { continue };
+            let run = EnforcedRun { policy_mode: PolicyMode::Warn, ..envelope() }.start(&vendor);
+            let sent = vendor.requests().len();
+            let path = attack.path.unwrap_or(table.path);
+            let response = client(&run, table.endpoint).post(path, attack.body).await;
+            assert!(!response.text().contains("denied by"), "{attack:?}: {}", response.text());
+            assert_eq!(vendor.requests().len(), sent + 1, "{attack:?}");
+            let sealed = run.seal().await;
+            let denied: Vec<&str> = sealed.decisions().into_iter().filter_map(|(_, rule)| rule).collect();
+            assert_eq!(denied, [rule], "{attack:?}");
+            assert_eq!(sealed.payloads("rer.policy.step_blocked").len(), 0, "{attack:?}");
+            assert_eq!(sealed.report.audit.as_ref().unwrap().ok(), Some(false), "{attack:?}");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -15,7 +15,7 @@ use crate::event_writer::EventWriter;
 use crate::exchange::{CallKind, EndedBy, ExchangeCall, RawAnswer, RawRequest, StepId};
 use crate::lock::locked;
 use crate::policy::{CallCost, Evaluation, RecordedDenial};
-use crate::policy_engine::{Action, Money, PolicyEngine, PolicyRefusal, ProposedAction, Ruling};
+use crate::policy_engine::{Action, Money, PolicyEngine, PolicyMode, PolicyRefusal, ProposedAction, Ruling};
 use crate::tool::{RawToolCall, RawToolResult};
 
 /// Acts in a run, under its envelope if that is enforced. Clones are cheap, share the run, and may be used on any thread.
@@ -188,10 +188,14 @@ impl Actor {
                 Some(PolicyRefusal::unapproved(format!("{} asks for an approval", needed.rule)))
             }
         };
-        let denial =
-            refused.as_ref().map(|refused| RecordedDenial { rule: refused.rule, reason: &refused.reason });
+        let is_enforced = policy.mode() == PolicyMode::Enforce;
+        let denial = refused.as_ref().map(|refused| RecordedDenial {
+            rule: refused.rule,
+            reason: &refused.reason,
+            is_enforced,
+        });
         let step = writer.record_evaluation(&Evaluation { action, name, denial, approval_id: None })?;
-        if let Some(refused) = refused {
+        if let Some(refused) = refused.filter(|_| is_enforced) {
             return Err(ActionError::Denied(refused));
         }
         let step = begin(&writer, Some(step))?;

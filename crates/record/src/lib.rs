@@ -71,7 +71,7 @@ pub use exchange::{
 };
 pub use observation::Observation;
 pub use policy::{ApprovalRequest, CallCost, Evaluation, RecordedDenial};
-pub use policy_engine::PolicyEngine;
+pub use policy_engine::{PolicyEngine, PolicyMode};
 pub use record_env::RecordEnv;
 pub use recorder::{Ended, Recorder, Recording, RunEnd, RunStatus};
 pub use recorder_builder::RecorderBuilder;

@@ -34,6 +34,8 @@ pub struct RecordedDenial<'a> {
     pub rule: &'a str,
     /// Reason in words. Secrets in it are masked.
     pub reason: &'a str,
+    /// False if the action happens all the same: then the decision is recorded, and no block.
+    pub is_enforced: bool,
 }
 
 /// Cost of an answer.
@@ -69,8 +71,8 @@ pub struct ApprovalRequest<'a> {
 }
 
 impl EventWriter {
-    /// Records a decision, and for a denial also that the step is blocked. Returns the step's id, with which an allowed
-    /// action begins: see [`EventWriter::record_call`].
+    /// Records a decision, and for an enforced denial also that the step is blocked. Returns the step's id, with which
+    /// any other action begins: see [`EventWriter::record_call`].
     pub fn record_evaluation(&self, evaluation: &Evaluation<'_>) -> Result<StepId, RecordError> {
         let masks = self.masks();
         let name = masks.text(evaluation.name);
@@ -92,7 +94,7 @@ impl EventWriter {
             PolicyEvaluated { action, approval_id, decision, model, rule, source, step_id, tool }
                 .write(payload);
         })?;
-        if let Some(denial) = evaluation.denial {
+        if let Some(denial) = evaluation.denial.filter(|denial| denial.is_enforced) {
             let reason = masks.text(denial.reason);
             let (reason, rule, source) = (&reason, &rule, EventSource::Observed);
             let blocked = StepBlocked { action, model, reason, rule, source, step_id, tool };

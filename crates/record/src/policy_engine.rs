@@ -23,10 +23,36 @@ pub const REQUIRED_APPROVALS: &str = "required_approvals";
 /// Name of the rule that denies a request with a form that is not known.
 pub const UNKNOWN_FORM: &str = "unknown_form";
 
+/// Treatment of actions that the envelope denies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PolicyMode {
+    /// Denied actions do not happen.
+    #[default]
+    Enforce,
+    /// Nothing is denied, held back or asked for; the record says what would have been.
+    Warn,
+}
+
+impl PolicyMode {
+    /// Returns the word for `enforcement` in a record.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Enforce => "enforce",
+            Self::Warn => "warn",
+        }
+    }
+
+    /// Returns the mode that a word names.
+    pub fn of_name(name: &str) -> Option<Self> {
+        [Self::Enforce, Self::Warn].into_iter().find(|mode| mode.name() == name)
+    }
+}
+
 /// Decides on the actions of one run. A clone can be used to try out what would be decided, without effect on the run.
 #[derive(Debug, Clone)]
 pub struct PolicyEngine {
     envelope: Envelope,
+    mode: PolicyMode,
     history: ActionHistory,
     /// Sum of the highest costs of the actions that are under way.
     reserved_cost: Money,
@@ -88,6 +114,20 @@ pub struct NeededApproval {
     pub signer_types: Option<Vec<SignerType>>,
 }
 
+impl Ruling {
+    /// Returns the reason why the action may not happen as it is; `None` if it may.
+    pub fn refusal(&self) -> Option<PolicyRefusal> {
+        match self {
+            Self::Allowed => None,
+            Self::Denied(refused) => Some(refused.clone()),
+            Self::NeedsApproval(needed) => {
+                let reason = format!("{} asks for an approval, and it was called without one", needed.rule);
+                Some(PolicyRefusal::unapproved(reason))
+            }
+        }
+    }
+}
+
 impl PolicyRefusal {
     /// Refuses an action because the record cannot be written any more.
     pub fn unrecorded() -> Self {
@@ -136,12 +176,23 @@ impl PolicyEngine {
     /// Returns an engine for a run that begins now under this envelope.
     pub fn new(envelope: Envelope) -> Self {
         let (reserved_cost, uncounted) = (Money::default(), UncountedCalls::default());
-        Self { envelope, history: ActionHistory::default(), reserved_cost, uncounted }
+        let (mode, history) = (PolicyMode::Enforce, ActionHistory::default());
+        Self { envelope, mode, history, reserved_cost, uncounted }
     }
 
     /// Returns true if the envelope limits spending.
     pub fn limits_spending(&self) -> bool {
         self.envelope.max_spend.is_some()
+    }
+
+    /// Sets the treatment of actions that the envelope denies.
+    pub fn with_mode(self, mode: PolicyMode) -> Self {
+        Self { mode, ..self }
+    }
+
+    /// Returns the treatment of actions that the envelope denies. [`PolicyEngine::evaluate`] decides the same in both.
+    pub fn mode(&self) -> PolicyMode {
+        self.mode
     }
 
     /// Decides whether an action may happen now. Changes nothing: a caller that acts calls

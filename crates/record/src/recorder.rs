@@ -19,7 +19,7 @@ use crate::artifact::{self, SealedArtifact};
 use crate::error::RecordError;
 use crate::event_writer::{EventWriter, SharedRun};
 use crate::journal::JournalDigest;
-use crate::policy_engine::PolicyEngine;
+use crate::policy_engine::{PolicyEngine, PolicyMode};
 use crate::record_env::RecordEnv;
 use crate::recorder_builder::RecorderBuilder;
 use crate::run_id::RunId;
@@ -104,6 +104,7 @@ pub(crate) struct RecorderInner {
     pub(crate) envelope: Vec<u8>,
     /// Permissions of the envelope; `None` in a resumed run, which only records what has happened already.
     pub(crate) permissions: Option<Envelope>,
+    pub(crate) policy_mode: PolicyMode,
     /// Policy engine that all [`Actor`]s of the run share, made for the first of them.
     pub(crate) policy: OnceLock<Option<Arc<Mutex<PolicyEngine>>>>,
     pub(crate) signer: PublicKey,
@@ -148,7 +149,7 @@ impl Recorder<Recording> {
     pub fn policy_engine(&self) -> Option<PolicyEngine> {
         let permissions = self.inner.permissions.as_ref()?;
         (permissions.enforcement == EnvelopeEnforcement::Enforced)
-            .then(|| PolicyEngine::new(permissions.clone()))
+            .then(|| PolicyEngine::new(permissions.clone()).with_mode(self.inner.policy_mode))
     }
 
     /// Returns a handle to act with, under the envelope if it is enforced. All actors of a run share one policy engine;

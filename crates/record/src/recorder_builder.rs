@@ -13,6 +13,7 @@ use crate::error::{RecordError, ResumeError};
 use crate::event_writer::SharedRun;
 use crate::journal::Journal;
 use crate::mask::Masks;
+use crate::policy_engine::PolicyMode;
 use crate::randomness::Randomness;
 use crate::record_env::RecordEnv;
 use crate::recorder::{Ended, Recorder, RecorderInner, Recording};
@@ -96,11 +97,12 @@ impl RecorderBuilder<'_> {
         let is_expired =
             |expiry: i128| i128::try_from(env.clock.now().as_nanos()).is_ok_and(|now| now >= expiry);
         if permissions.enforcement == EnvelopeEnforcement::Enforced
+            && start.policy_mode == PolicyMode::Enforce
             && permissions.expiry.is_some_and(is_expired)
         {
             return Err(RecordError::Expired);
         }
-        let started = RunStartedEvent::new(start.command, &envelope, &masks);
+        let started = RunStartedEvent::new(start.command, &envelope, start.policy_mode, &masks);
         let head = JournalHead::new(start, &envelope, &masks, signer)?.to_line()?;
         let folder = store.create_run(start.run_id)?;
         let journal = Journal::create(&store.journal_path(start.run_id), &head, &env)?;
@@ -114,6 +116,7 @@ impl RecorderBuilder<'_> {
             folder,
             envelope: envelope.text,
             permissions: Some(envelope.permissions),
+            policy_mode: start.policy_mode,
             policy: OnceLock::new(),
             signer: signer.public_key(),
             target: start.target.clone().unwrap_or_else(default_target),
@@ -153,7 +156,7 @@ impl RecorderBuilder<'_> {
             state.journal.truncate()?;
         }
         if state.journal.events() == 0 {
-            let started = RunStartedEvent::new(&[], &envelope, &masks);
+            let started = RunStartedEvent::new(&[], &envelope, resumed.head.policy_mode, &masks);
             state.append(EventType::RunStarted, |payload| started.write(payload))?;
         }
         Ok(Recorder { inner: self.resumed(resumed, masks), state: PhantomData })
@@ -189,6 +192,7 @@ impl RecorderBuilder<'_> {
             folder: self.store.run_path(head.run_id),
             envelope: head.envelope,
             permissions: None,
+            policy_mode: head.policy_mode,
             policy: OnceLock::new(),
             signer: self.signer.public_key(),
             target: head.target.unwrap_or_else(default_target),

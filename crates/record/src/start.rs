@@ -16,6 +16,7 @@ use crate::error::RecordError;
 use crate::journal::VERSION;
 use crate::mask::{MaskedText, Masks};
 use crate::payload::{MaskedPayloadWriter, quote};
+use crate::policy_engine::PolicyMode;
 use crate::redaction::Redaction;
 use crate::run_id::RunId;
 
@@ -33,6 +34,8 @@ pub struct RunStart<'a> {
     pub upstreams: &'a [(&'a str, &'a str)],
     /// Envelope as JSON, without a signature; `None` to record without restrictions.
     pub envelope: Option<&'a [u8]>,
+    /// Treatment of actions that the envelope denies.
+    pub policy_mode: PolicyMode,
     /// Place of the artifact; `None` for the default, beside the journal.
     pub target: Option<ArtifactTarget>,
     /// Masks that the project adds, and payloads that it withholds.
@@ -48,6 +51,7 @@ impl RunStart<'_> {
             environment: &[],
             upstreams: &[],
             envelope: None,
+            policy_mode: PolicyMode::Enforce,
             target: None,
             redaction: Redaction::default(),
         }
@@ -67,7 +71,6 @@ pub struct ArtifactTarget {
 pub(crate) struct SealableEnvelope {
     pub(crate) text: Vec<u8>,
     pub(crate) hash: Digest,
-    pub(crate) enforcement: &'static str,
     pub(crate) permissions: Envelope,
 }
 
@@ -83,7 +86,7 @@ pub(crate) fn run_envelope(
             if let Some(finding) = masks.pack().scan(given).into_iter().next() {
                 return Err(RecordError::SecretInEnvelope { rule: finding.rule });
             }
-            with_upstreams(given, start.upstreams, masks)?
+            with_upstreams(given, start.upstreams, start.policy_mode, masks)?
         }
         None => observing_envelope(start.upstreams, masks)?,
     };
@@ -96,17 +99,17 @@ pub(crate) fn sealable_envelope(text: Vec<u8>, signer: &dyn Signer) -> Result<Se
     let document =
         Value::parse(&signed, &Limits::default()).map_err(|error| RecordError::Seal(error.into()))?;
     let permissions = Envelope::read(document).map_err(RecordError::Envelope)?;
-    let enforcement = match permissions.enforcement {
-        EnvelopeEnforcement::Enforced => "enforce",
-        EnvelopeEnforcement::Observed => "observe",
-        EnvelopeEnforcement::Imported => "imported",
-    };
-    Ok(SealableEnvelope { text, hash, enforcement, permissions })
+    Ok(SealableEnvelope { text, hash, permissions })
 }
 
 /// Adds the routes to a given envelope. One with an authorisation stays as it is, byte for byte: it states what was
 /// signed.
-fn with_upstreams(given: &[u8], upstreams: &[(&str, &str)], masks: &Masks) -> Result<Vec<u8>, RecordError> {
+fn with_upstreams(
+    given: &[u8],
+    upstreams: &[(&str, &str)],
+    mode: PolicyMode,
+    masks: &Masks,
+) -> Result<Vec<u8>, RecordError> {
     let sealed = |error: reenact_json::SyntaxError| RecordError::Seal(error.into());
     let envelope = Value::parse(given, &Limits::default()).map_err(sealed)?;
     let metadata = envelope.member("metadata");
@@ -114,7 +117,9 @@ fn with_upstreams(given: &[u8], upstreams: &[(&str, &str)], masks: &Masks) -> Re
     if upstreams.is_empty() || has("authorization") || has("reenact") {
         return Ok(given.to_vec());
     }
-    let mut reenact = br#""reenact":{"enforcement":"enforce","upstreams":"#.to_vec();
+    let mut reenact = br#""reenact":{"enforcement":"#.to_vec();
+    quote(mode.name(), &mut reenact);
+    reenact.extend_from_slice(br#","upstreams":"#);
     write_upstreams(upstreams, masks, &mut reenact)?;
     reenact.push(b'}');
     let object = |value: Option<Value<'_>>, without: &str, last: &[u8]| {
@@ -178,6 +183,8 @@ pub(crate) struct JournalHead {
     pub(crate) envelope: Vec<u8>,
     /// Place of the artifact; `None` for the default, and for a path that cannot be written into the journal.
     pub(crate) target: Option<ArtifactTarget>,
+    /// Treatment of actions that the envelope denies.
+    pub(crate) policy_mode: PolicyMode,
     /// Masks and withheld payloads beyond the standard ones, without [`Redaction::known_env`].
     pub(crate) redaction: Redaction,
 }
@@ -198,7 +205,8 @@ impl JournalHead {
         let key_id = signer.public_key().id().to_string();
         let out = start.target.as_ref().and_then(|out| recordable_target(out, masks));
         let redaction = Redaction { known_env: Vec::new(), ..start.redaction.clone() };
-        Ok(Self { run_id: start.run_id, key_id, envelope, target: out, redaction })
+        let policy_mode = start.policy_mode;
+        Ok(Self { run_id: start.run_id, key_id, envelope, target: out, policy_mode, redaction })
     }
 
     /// Returns the line with its line feed, as canonical JSON.
@@ -231,6 +239,9 @@ impl JournalHead {
         if let Some(redaction) = redaction {
             members.insert(4, ("redaction", ObjectPart::Value(redaction)));
         }
+        if self.policy_mode != PolicyMode::default() {
+            members.insert(4, ("policy_mode", ObjectPart::String(self.policy_mode.name())));
+        }
         let mut line = Vec::new();
         canonical::write_object(&members, &mut line).map_err(|error| RecordError::Seal(error.into()))?;
         line.push(b'\n');
@@ -252,7 +263,9 @@ impl JournalHead {
         let text = |name| head.member(name)?.string();
         let is_ours = head.is_canonical()
             && head.text().len() == line.len()
-            && head.members().count() == 6 + usize::from(head.member("redaction").is_some())
+            && head.members().count()
+                == 6 + usize::from(head.member("redaction").is_some())
+                    + usize::from(head.member("policy_mode").is_some())
             && text("journal")? == JOURNAL_VERSION
             && text("runtime_version").is_some();
         let out = match head.member("out")? {
@@ -270,11 +283,16 @@ impl JournalHead {
             Some(redaction) => Redaction::from_json(redaction)?,
             None => Redaction::default(),
         };
+        let policy_mode = match head.member("policy_mode") {
+            Some(mode) => PolicyMode::of_name(&mode.string()?)?,
+            None => PolicyMode::default(),
+        };
         is_ours.then_some(Self {
             run_id,
             key_id: text("key_id")?.into_owned(),
             envelope,
             target: out,
+            policy_mode,
             redaction,
         })
     }
@@ -299,10 +317,19 @@ pub(crate) struct RunStartedEvent {
 }
 
 impl RunStartedEvent {
-    pub(crate) fn new(command: &[OsString], envelope: &SealableEnvelope, masks: &Masks) -> Self {
+    pub(crate) fn new(
+        command: &[OsString],
+        envelope: &SealableEnvelope,
+        mode: PolicyMode,
+        masks: &Masks,
+    ) -> Self {
         Self {
             command: masks.command(command),
-            enforcement: envelope.enforcement,
+            enforcement: match envelope.permissions.enforcement {
+                EnvelopeEnforcement::Enforced => mode.name(),
+                EnvelopeEnforcement::Observed => "observe",
+                EnvelopeEnforcement::Imported => "imported",
+            },
             envelope_hash: envelope.hash,
             pack: masks.text(masks.pack().name()),
             pack_digest: Digest::of(masks.pack().rules_text().as_bytes()),
@@ -340,7 +367,15 @@ mod tests {
         let run_id = "017f22e2-79b0-7cc3-98c4-dc0c0c07398f".parse().unwrap();
         let rule = CustomRule::new("acme", "acme_", Alphabet::Hex, 8).unwrap();
         let redaction = Redaction { rules: vec![rule], ..Redaction::default() };
-        JournalHead { run_id, key_id: "k".into(), envelope: b"{\"a\":[1]}".to_vec(), target: out, redaction }
+        let policy_mode = PolicyMode::Enforce;
+        JournalHead {
+            run_id,
+            policy_mode,
+            key_id: "k".into(),
+            envelope: b"{\"a\":[1]}".to_vec(),
+            target: out,
+            redaction,
+        }
     }
 
     #[test]

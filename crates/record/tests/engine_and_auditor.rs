@@ -289,7 +289,7 @@ fn assert_enforced_run_passes(spec: &EnvelopeSpec, actions: &[PlannedAction]) ->
             Ruling::Denied(refused) => (refused.rule, refused.reason),
             Ruling::NeedsApproval(needed) => ("required_approvals", needed.rule),
         };
-        let denial = Some(RecordedDenial { rule, reason: &reason });
+        let denial = Some(RecordedDenial { rule, reason: &reason, is_enforced: true });
         let (action, name) = (planned.action(), planned.name());
         writer.record_evaluation(&Evaluation { action, name, denial, approval_id: None }).unwrap();
         // From time to time an action that is under way ends.
@@ -439,7 +439,7 @@ fn every_prefix_of_a_policed_journal_can_be_gone_on_with() {
         overlaps_next: false,
         is_told: true,
     };
-    let denial = Some(RecordedDenial { rule: "allowed_models", reason: "no" });
+    let denial = Some(RecordedDenial { rule: "allowed_models", reason: "no", is_enforced: true });
     let (first, _) = begin(&writer, &planned(false, 0), 0, &run);
     writer
         .record_evaluation(&Evaluation { action: Action::Model, name: "m3", denial, approval_id: None })

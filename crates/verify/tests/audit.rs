@@ -503,3 +503,41 @@ fn the_shape_of_the_report() {
     let line = TargetOutcome::Report(compliant_run().unauthorised().report()).to_json("x");
     assert!(line.contains("\"audit\":{\"ok\":null,\"rules\":["), "{line}");
 }
+
+/// In a run that only warned a denied action happened: its rule is broken, by the action or by the policy's word. In any
+/// other run the order is broken, too.
+#[test]
+fn denials_without_effect() {
+    let denied = |enforcement: &str, rule: &str| {
+        Run::new(json!({}))
+            .started(json!({"enforcement": enforcement}))
+            .event(
+                "rer.policy.evaluated",
+                json!({"step_id": "s", "decision": "deny", "rule": rule, "action": "tool.call", "tool": "t"}),
+            )
+            .tool_called("s", "t")
+            .tool_returned("s")
+    };
+    const DONE: &str = "the policy denied it, and the run only warned";
+    const DENIED: &str = "the policy had denied this action";
+    for (named, broken) in [
+        ("allowed_models", "allowed_models"),
+        ("allowed_tools", "allowed_tools"),
+        ("unknown_form", "allowed_tools"),
+        ("max_steps", "max_steps"),
+        ("max_spend_usd", "max_spend_usd"),
+        ("rate_limit_rpm", "rate_limit_rpm"),
+        ("expiry", "expiry"),
+        ("required_approvals", "required_approvals"),
+    ] {
+        assert_only(&denied("warn", named), &[(broken, Fail, Some(2), DONE)]);
+        assert_only(&denied("enforce", named), &[("event_order", Fail, Some(2), DENIED)]);
+    }
+    assert_only(&denied("Warn", "expiry"), &[("event_order", Fail, Some(2), DENIED)]);
+    // A decision that no action follows, such as on an answer that nobody could read.
+    let alone = Run::new(json!({})).started(json!({"enforcement": "warn"})).event(
+        "rer.policy.evaluated",
+        json!({"step_id": "s", "decision": "deny", "rule": "allowed_tools", "tool": "unknown"}),
+    );
+    assert_only(&alone, &[("allowed_tools", Fail, Some(1), DONE)]);
+}

@@ -34,14 +34,18 @@ impl ObservationWriter<'_> {
 
     /// Writes a decision, and the call of a tool that was allowed.
     fn write_decision(&mut self, decision: &ActionDecision<'_>) {
-        let denial = decision.denial.as_ref().map(|(rule, reason)| RecordedDenial { rule, reason });
+        let is_enforced = decision.is_enforced;
+        let denial =
+            decision.denial.as_ref().map(|(rule, reason)| RecordedDenial { rule, reason, is_enforced });
         let evaluated = self.writer.record_evaluation(&Evaluation {
             action: decision.action,
             name: &decision.name,
             denial,
             approval_id: decision.approval_id.as_deref(),
         });
-        let Some(step) = self.value_or_report(evaluated).filter(|_| denial.is_none()) else { return };
+        let Some(step) = self.value_or_report(evaluated).filter(|_| denial.is_none() || !is_enforced) else {
+            return;
+        };
         let Some((id, input)) = &decision.call else { return };
         let called = self.writer.record_tool_call(
             &RawToolCall {

@@ -3,8 +3,8 @@
 use reenact_record::observation::InboundRequest;
 use reenact_record::policy_engine::Action;
 use reenact_record::{
-    CallKind, Evaluation, EventSource, ExchangeCall, RawRequest, RawToolCall, RawToolResult, StepId,
-    ToolChannel,
+    CallKind, Evaluation, EventSource, ExchangeCall, RawRequest, RawToolCall, RawToolResult, RecordedDenial,
+    StepId, ToolChannel,
 };
 use reenact_wire::Endpoint;
 use reenact_wire::conversation::InferredCall;
@@ -45,7 +45,11 @@ impl ObservationWriter<'_> {
                 let evaluated = writer.record_evaluation(&Evaluation {
                     action: Action::Model,
                     name: model.unwrap_or_default(),
-                    denial: None,
+                    denial: admission.warning.as_deref().map(|rule| RecordedDenial {
+                        rule,
+                        reason: "",
+                        is_enforced: false,
+                    }),
                     approval_id: admission.approval_id.as_deref(),
                 });
                 Some(self.value_or_report(evaluated)?)

@@ -8,6 +8,9 @@
 mod approval;
 mod interface_check;
 mod results;
+mod warning;
+
+pub(crate) use warning::AnswerCalls;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -15,7 +18,7 @@ use std::time::Duration;
 
 use reenact_record::observation::{ActionDecision, Admission, InboundRequest, Observation};
 use reenact_record::policy_engine::{Action, Money, NeededApproval, PolicyRefusal, ProposedAction, Ruling};
-use reenact_record::{PolicyEngine, approval::ApprovalQueue};
+use reenact_record::{PolicyEngine, PolicyMode, approval::ApprovalQueue};
 use reenact_wire::call_ids::CallIds;
 use reenact_wire::conversation::Conversation;
 use reenact_wire::exchange::ParsedRequest;
@@ -51,6 +54,7 @@ pub struct PolicyGate {
     max_body_bytes: usize,
     /// Engine for questions that depend on the envelope alone, which need no lock.
     permissions: PolicyEngine,
+    mode: PolicyMode,
     state: Mutex<GateState>,
 }
 
@@ -64,6 +68,37 @@ struct GateState {
     allowed_calls: BTreeSet<String>,
     /// Results that may not be handed over, by the ids of their calls.
     forbidden_results: BTreeMap<String, ForbiddenResult>,
+}
+
+impl GateState {
+    /// Returns the state of a run that begins now.
+    fn new(engine: PolicyEngine) -> Self {
+        Self {
+            engine,
+            conversation: Conversation::default(),
+            allowed_calls: BTreeSet::new(),
+            forbidden_results: BTreeMap::new(),
+        }
+    }
+
+    /// Decides on a request. `brings` is the judgement on its interface; `None` if that and the results that the request
+    /// brings were judged before. The decisions on these results go to `outcome`.
+    fn judge_request(
+        &mut self,
+        info: &ModelRequestInfo<'_>,
+        brings: Option<&Result<(), PolicyRefusal>>,
+        wanted: &ProposedAction<'_>,
+        outcome: &mut DecisionJobs,
+    ) -> Ruling {
+        let brought = brings.map_or(Ok(()), |interface| {
+            let results = self.check_results(info.request, wanted.at, outcome);
+            results.and_then(|()| interface.clone()).and_then(|()| self.check_countable(info.request))
+        });
+        match brought {
+            Ok(()) => self.engine.evaluate_with_advice(wanted, || info.spend_advice()),
+            Err(refused) => Ruling::Denied(refused),
+        }
+    }
 }
 
 /// Observations that follow from a decision, with the bodies that were parsed for it.
@@ -97,15 +132,9 @@ impl PolicyGate {
     /// Makes the gate of a run.
     pub(crate) fn new(recorder: Arc<RecorderThread>, policy: EnforcedPolicy, max_body_bytes: usize) -> Self {
         let EnforcedPolicy { engine, prices, approvals } = policy;
-        let (limits_spending, permissions) = (engine.limits_spending(), engine.clone());
-        let state = GateState {
-            engine,
-            conversation: Conversation::default(),
-            allowed_calls: BTreeSet::new(),
-            forbidden_results: BTreeMap::new(),
-        };
-        let state = Mutex::new(state);
-        Self { recorder, prices, approvals, limits_spending, max_body_bytes, permissions, state }
+        let (mode, limits_spending, permissions) = (engine.mode(), engine.limits_spending(), engine.clone());
+        let state = Mutex::new(GateState::new(engine));
+        Self { recorder, prices, approvals, limits_spending, max_body_bytes, permissions, mode, state }
     }
 
     /// Decides on a request. A request that may go out is logged and queued, together with its parsed body.
@@ -140,26 +169,18 @@ impl PolicyGate {
                     is_approved: approval_id.is_some(),
                 };
                 // Results are judged once, conditions that may have changed meanwhile again.
-                let brought = if std::mem::take(&mut has_results) {
-                    let results = state.check_results(info.request, at, &mut outcome);
-                    results
-                        .and_then(|()| interface.clone())
-                        .and_then(|()| state.check_countable(info.request))
-                } else {
-                    Ok(())
-                };
-                let ruling = match brought {
-                    Ok(()) => state.engine.evaluate_with_advice(&wanted, || info.spend_advice()),
-                    Err(refused) => Ruling::Denied(refused),
-                };
-                if let Ruling::Denied(refused) = &ruling {
-                    outcome.push((denied_action(Action::Model, info.model, at, refused), None));
-                }
-                if ruling != Ruling::Allowed {
+                let brings = std::mem::take(&mut has_results).then_some(&interface);
+                let ruling = state.judge_request(&info, brings, &wanted, &mut outcome);
+                let warning = ruling.refusal().filter(|_| state.engine.mode() == PolicyMode::Warn);
+                if ruling != Ruling::Allowed && warning.is_none() {
+                    if let Ruling::Denied(refused) = &ruling {
+                        outcome.push((denied_action(Action::Model, info.model, at, refused), None));
+                    }
                     return (AdmissionStep::refuse_or_ask(ruling), outcome);
                 }
                 state.engine.begin_action(&wanted);
-                let admission = info.admission(at, approval_id.clone());
+                let mut admission = info.admission(at, approval_id.clone());
+                admission.warning = warning.map(|refused| refused.rule.into());
                 outcome.extend(unsent.take().map(|(request, parsed_body)| {
                     let request = InboundRequest { admission: Some(admission.clone()), ..request };
                     (
@@ -186,6 +207,12 @@ impl PolicyGate {
                 }
             }
         }
+    }
+
+    /// Returns the treatment of actions that the envelope denies. With [`PolicyMode::Warn`] a front end hands answers
+    /// on as they come, and [`PolicyGate::note_answer`] decides on their tool calls.
+    pub fn mode(&self) -> PolicyMode {
+        self.mode
     }
 
     /// Decides on the tool calls of an answer, all or none. Allowed calls count as begun, because the agent
@@ -268,7 +295,7 @@ impl PolicyGate {
         &self,
         decide: impl FnOnce(&mut GateState, Duration) -> (R, DecisionJobs),
     ) -> Result<(R, Vec<JobTicket>), PolicyRefusal> {
-        if self.recorder.has_unrecorded() {
+        if self.is_blocked() {
             return Err(PolicyRefusal::unrecorded());
         }
         let decided = self.recorder.decide(|at| decide(&mut lock(&self.state), at));
@@ -280,7 +307,12 @@ impl PolicyGate {
         for written in queued.into_iter().filter_map(|(_, written)| written) {
             written.await;
         }
-        if self.recorder.has_unrecorded() { Err(PolicyRefusal::unrecorded()) } else { Ok(()) }
+        if self.is_blocked() { Err(PolicyRefusal::unrecorded()) } else { Ok(()) }
+    }
+
+    /// Returns true if nothing may happen any more, because the run cannot be recorded.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.mode == PolicyMode::Enforce && self.recorder.has_unrecorded()
     }
 
     /// Collects the parts of a request that are decided on.
@@ -344,7 +376,8 @@ impl ModelRequestInfo<'_> {
     /// Returns the decision to admit the request, with the estimated cost of reading it in picodollars.
     fn admission(&self, at: Duration, approval_id: Option<String>) -> Admission<'static> {
         let estimate = u64::try_from(self.input_cost).unwrap_or(u64::MAX);
-        Admission { at, approval_id: approval_id.map(Into::into), rates: self.rates, estimate }
+        let approval_id = approval_id.map(Into::into);
+        Admission { at, approval_id, warning: None, rates: self.rates, estimate }
     }
 }
 
@@ -388,6 +421,7 @@ fn allowed_call(call: &ToolCall, at: Duration, approval_id: Option<String>) -> O
         action: Action::Tool,
         name: call.name.clone().into(),
         denial: None,
+        is_enforced: true,
         approval_id: approval_id.map(Into::into),
         call: Some((call.id.clone().into(), call.input.clone().into())),
     }))
@@ -400,6 +434,7 @@ fn denied_action(action: Action, name: &str, at: Duration, refused: &PolicyRefus
         action,
         name: name.to_owned().into(),
         denial: Some((refused.rule.into(), refused.reason.clone().into())),
+        is_enforced: true,
         approval_id: None,
         call: None,
     }))

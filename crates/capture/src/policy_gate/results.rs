@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use reenact_record::PolicyEngine;
+use reenact_record::PolicyMode;
 use reenact_record::observation::Observation;
-use reenact_record::policy_engine::{Action, PolicyRefusal, ProposedAction, Ruling};
+use reenact_record::policy_engine::{Action, PolicyRefusal};
 use reenact_wire::conversation::InferredCall;
 use reenact_wire::exchange::ParsedRequest;
 use reenact_wire::{ToolCall, ToolResult};
@@ -37,14 +37,17 @@ impl GateState {
                 let unknown = call.clone().unwrap_or_else(unseen_call);
                 let inferred = ToolCall { id: result.id.clone(), ..unknown };
                 let wanted = tool_request(&inferred.name, at);
-                if let Err(refused) = check_unapproved(&self.engine, &wanted) {
+                if self.engine.mode() == PolicyMode::Warn {
+                    self.note_call(&inferred, at, outcome);
+                } else if let Some(refused) = self.engine.evaluate(&wanted).refusal() {
                     outcome.push((denied_action(Action::Tool, &inferred.name, at, &refused), None));
                     self.forbidden_results
                         .insert(result.id.clone(), ForbiddenResult { call, result, refused });
                     continue;
+                } else {
+                    self.engine.begin_action(&wanted);
+                    outcome.push((allowed_call(&inferred, at, None), None));
                 }
-                self.engine.begin_action(&wanted);
-                outcome.push((allowed_call(&inferred, at, None), None));
             }
             let ToolResult { id, output, is_error } = result;
             let (tool_call_id, output) = (id.into(), output.into());
@@ -68,18 +71,6 @@ impl GateState {
             }
         }
         again
-    }
-}
-
-/// Judges a tool call that has already been made. A call that needs an approval had none, and is refused.
-fn check_unapproved(engine: &PolicyEngine, wanted: &ProposedAction<'_>) -> Result<(), PolicyRefusal> {
-    match engine.evaluate(wanted) {
-        Ruling::Allowed => Ok(()),
-        Ruling::Denied(refused) => Err(refused),
-        Ruling::NeedsApproval(needed) => {
-            let reason = format!("{} asks for an approval, and it was called without one", needed.rule);
-            Err(PolicyRefusal::unapproved(reason))
-        }
     }
 }
 

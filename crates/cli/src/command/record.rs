@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use reenact_formats::rer::payload::{PolicyDecision, PolicyEvaluatedView};
 use reenact_gateway::{
     EnforcedPolicy, Gateway, GatewayLimits, GatewayMode, GatewayToken, NetworkEnvironment, RecordingConfig,
 };
@@ -27,7 +28,8 @@ use reenact_keys::{KeyName, SecretKey};
 use reenact_record::approval::ApprovalQueue;
 use reenact_record::wal::{self, WalDir};
 use reenact_record::{
-    ArtifactTarget, Durability, Recorder, RunCounts, RunEnd, RunId, RunStart, RunStatus, SealedArtifact,
+    ArtifactTarget, Durability, PolicyMode, Recorder, RunCounts, RunEnd, RunId, RunStart, RunStatus,
+    SealedArtifact,
 };
 use reenact_run::{EventType, Exit, OpenedRecord, Run};
 use reenact_verify::audit::{Audit, AuditVerdict};
@@ -71,6 +73,10 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "FILE")]
     envelope: Option<PathBuf>,
 
+    /// What happens to an action that the envelope denies: it is blocked, or only recorded as one that would have been
+    #[arg(long, value_name = "MODE", value_enum, default_value = "enforce")]
+    policy_mode: PolicyModeArg,
+
     /// What models cost, in place of the list prices (see `reenact prices`)
     #[arg(long, value_name = "FILE")]
     prices: Option<PathBuf>,
@@ -107,6 +113,24 @@ impl From<DurabilityArg> for Durability {
         match survives {
             DurabilityArg::Process => Self::Process,
             DurabilityArg::Machine => Self::Machine,
+        }
+    }
+}
+
+/// Values of `--policy-mode`; the library's [`PolicyMode`].
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum PolicyModeArg {
+    /// Nothing that is denied happens
+    Enforce,
+    /// Nothing is denied, held back or asked for
+    Warn,
+}
+
+impl From<PolicyModeArg> for PolicyMode {
+    fn from(mode: PolicyModeArg) -> Self {
+        match mode {
+            PolicyModeArg::Enforce => Self::Enforce,
+            PolicyModeArg::Warn => Self::Warn,
         }
     }
 }
@@ -168,6 +192,11 @@ impl RecordArgs {
             None => (settings.envelope, settings.file),
         };
         let envelope_file = from.filter(|_| envelope.is_some());
+        if envelope_file.is_none() && self.policy_mode == PolicyModeArg::Warn {
+            return Err(CommandError::impossible(
+                "there is no envelope to warn by; give one with --envelope FILE",
+            ));
+        }
         let table = self.prices.as_deref().map_or_else(|| Ok(PriceTable::list_prices()), prices::load)?;
         let signing = self.load_key()?;
         let inherited_env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
@@ -180,6 +209,7 @@ impl RecordArgs {
             environment: &inherited_env,
             upstreams: &upstreams,
             envelope: envelope.as_ref().map(|loaded| loaded.json.as_slice()),
+            policy_mode: self.policy_mode.into(),
             redaction: settings.redaction,
             target: self
                 .out
@@ -394,7 +424,8 @@ impl RecordArgs {
                 output::print_notice("no policy was set: every call was let through (observe-only)");
             }
             if let Some(file) = envelope_file {
-                output::print_notice(&enforcement_summary(file, run.as_ref().ok(), report.audit.as_ref()));
+                let (run, audit) = (run.as_ref().ok(), report.audit.as_ref());
+                output::print_notice(&enforcement_summary(file, self.policy_mode, run, audit));
             }
             // Runs that another process is recording at the moment are not among them.
             if let Some(advice) = unsealed_notice(&runs::run_store().unsealed_runs().unwrap_or_default()) {
@@ -437,10 +468,13 @@ fn unsealed_notice(runs: &[RunId]) -> Option<String> {
 ///
 /// The audit reads the sealed record as any verifier would. A missing authorisation alone is no doubt about
 /// the run, and is said in other words.
-fn enforcement_summary(file: &Path, run: Option<&Run>, audit: Option<&Audit>) -> String {
+fn enforcement_summary(file: &Path, mode: PolicyModeArg, run: Option<&Run>, audit: Option<&Audit>) -> String {
     let blocked =
         |run: &Run| run.events().filter(|event| event.kind() == Some(EventType::StepBlocked)).count();
     let denied = match run.map_or(0, blocked) {
+        _ if mode == PolicyModeArg::Warn => {
+            format!("nothing was denied; {}", run.map_or_else(String::new, would_be_denied))
+        }
         0 => "nothing was denied".to_owned(),
         count => format!("{} denied", quantity::count(count as u64, "action")),
     };
@@ -460,7 +494,33 @@ fn enforcement_summary(file: &Path, run: Option<&Run>, audit: Option<&Audit>) ->
         (broken, _) => format!("the audit finds broken: {}", broken.join(", ")),
     };
     let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy();
-    format!("{} enforced: {denied}; {verdict}", Shown::whole(&name))
+    let applied = if mode == PolicyModeArg::Warn { "only warned" } else { "enforced" };
+    format!("{} {applied}: {denied}; {verdict}", Shown::whole(&name))
+}
+
+/// Returns how many actions of a run that only warned would have been denied, and by which rules.
+fn would_be_denied(run: &Run) -> String {
+    let mut rules: Vec<(String, u64)> = Vec::new();
+    for event in run.events().filter(|event| event.kind() == Some(EventType::PolicyEvaluated)) {
+        let Some(decision) = event.payload().value().map(PolicyEvaluatedView::read) else { continue };
+        if decision.decision.word() != Some(PolicyDecision::Deny) {
+            continue;
+        }
+        let rule = decision.rule.text().ok().flatten().unwrap_or_default().into_owned();
+        match rules.iter_mut().find(|(known, _)| *known == rule) {
+            Some((_, count)) => *count += 1,
+            None => rules.push((rule, 1)),
+        }
+    }
+    if rules.is_empty() {
+        return "nothing would have been".to_owned();
+    }
+    let total = quantity::count(rules.iter().map(|(_, count)| count).sum(), "action");
+    let by: Vec<String> = rules
+        .iter()
+        .map(|(rule, count)| format!("{} {}", Shown::new(rule), quantity::grouped(*count)))
+        .collect();
+    format!("{total} would have been, by {}", by.join(", "))
 }
 
 /// Returns a line on requests without an answer and answers that broke off, with the first error of the run;

@@ -161,3 +161,23 @@ fn a_projects_own_envelope_holds_unless_another_is_named() {
         "...\nreenact: envelope.toml enforced: nothing was denied; [..]\n...\n",
     );
 }
+
+#[test]
+fn a_run_that_only_warns_goes_on_and_tells() {
+    let project = TestProject::new(Script::travel());
+    envelope(&project, ", \"book_flight\"", "");
+    let warned =
+        [&["record", "--envelope", "envelope.toml", "--policy-mode", "warn", "--"], &AGENT[..]].concat();
+    project.run(&warned).expect(
+        0,
+        "task: [..]\n...\nmodel: Booked: [..]\n",
+        "reenact: recorded 4 model calls and 3 tool calls, [..] (exit 0)\n...\n\
+         reenact: envelope.toml only warned: nothing was denied; 1 action would have been, by allowed_tools 1; \
+         the audit finds broken: allowed_tools\n...\n",
+    );
+    project.run(&["record", "--policy-mode", "warn", "--", "true"]).expect(
+        125,
+        "",
+        "reenact: there is no envelope to warn by; give one with --envelope FILE\n",
+    );
+}

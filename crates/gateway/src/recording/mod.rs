@@ -17,7 +17,9 @@ use http::response::Parts;
 use http::{Request, Response, Version};
 use http_body_util::Full;
 use reenact_capture::observation::InboundRequest;
-use reenact_capture::{AgentReportFault, Capture, PolicyRefusal, RecordingGuard, decode, is_stream};
+use reenact_capture::{
+    AgentReportFault, Capture, PolicyMode, PolicyRefusal, RecordingGuard, decode, is_stream,
+};
 use reenact_wire::{Endpoint, Vendor, error_reply, vendor};
 use tokio::sync::watch;
 
@@ -111,7 +113,7 @@ impl RecordingProxy {
     /// records itself.
     ///
     /// The policy gate decides on requests that change something, and on those that could fetch a stored
-    /// answer. Under an envelope the vendor is asked for an answer without content coding.
+    /// answer. Under an enforced envelope the vendor is asked for an answer without content coding.
     ///
     /// # Errors
     /// [`AnswerAborted`] closes the connection without an answer, as the failure of the vendor would have.
@@ -133,7 +135,8 @@ impl RecordingProxy {
             Ok(exchange) => exchange,
             Err(refused) => return Ok(denial_response(route.vendor, &refused)),
         };
-        if gate.is_some() {
+        let filtering = gate.filter(|gate| gate.mode() == PolicyMode::Enforce);
+        if filtering.is_some() {
             // A stream is judged piece by piece, and a content coding would hide the pieces.
             request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }
@@ -155,7 +158,7 @@ impl RecordingProxy {
         exchange.with(|exchange| exchange.take_head(status, version, header_list(&came)));
         // The connection to the client has an HTTP version of its own.
         head.version = Version::HTTP_11;
-        if let (Some(gate), Some(endpoint)) = (gate, endpoint) {
+        if let (Some(gate), Some(endpoint)) = (filtering, endpoint) {
             let filter = AnswerFilter {
                 gate: Arc::clone(gate),
                 upstream,

@@ -12,7 +12,7 @@ use reenact_gateway::{
 use reenact_keys::SecretKey;
 use reenact_record::approval::ApprovalQueue;
 use reenact_record::clock::Clock;
-use reenact_record::{Durability, RecordEnv, Recorder, RunId, RunStart, RunStore};
+use reenact_record::{Durability, PolicyMode, RecordEnv, Recorder, RunId, RunStart, RunStore};
 use reenact_testkit::fixture::TestDir;
 use reenact_testkit::{ScriptedVendor, Vendor};
 use reenact_verify::audit::AuditVerdict;
@@ -50,6 +50,7 @@ pub(crate) struct EnforcedRun {
     pub(crate) has_log: bool,
     pub(crate) gateway_limits: GatewayLimits,
     pub(crate) durability: Durability,
+    pub(crate) policy_mode: PolicyMode,
 }
 
 impl Default for EnforcedRun {
@@ -66,6 +67,7 @@ impl Default for EnforcedRun {
             // Long enough that everything a vendor sent is recorded, however busy the machine is.
             gateway_limits: GatewayLimits { linger: Duration::from_secs(60), ..GatewayLimits::default() },
             durability: Durability::Process,
+            policy_mode: PolicyMode::Enforce,
         }
     }
 }
@@ -92,7 +94,11 @@ impl EnforcedRun {
             (TestDir::new(), SecretKey::generate().unwrap(), RunId::generate().unwrap());
         let folder = RunStore::new(place.join(RunStore::NAME));
         let envelope = self.envelope();
-        let start = RunStart { envelope: Some(envelope.as_bytes()), ..RunStart::new(run_id) };
+        let start = RunStart {
+            envelope: Some(envelope.as_bytes()),
+            policy_mode: self.policy_mode,
+            ..RunStart::new(run_id)
+        };
         let surroundings = RecordEnv { clock: Arc::new(self.clock.clone()), ..RecordEnv::default() };
         let recorder = Recorder::builder(&folder, &key).env(surroundings.clone()).begin(&start).unwrap();
         let logs = Logs::new().filter(|_| self.has_log);

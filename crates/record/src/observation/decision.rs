@@ -17,6 +17,8 @@ pub struct ActionDecision<'a> {
     pub name: Cow<'a, str>,
     /// Name of the rule that denies the action, and the reason; `None` if the action is allowed.
     pub denial: Option<(Cow<'a, str>, Cow<'a, str>)>,
+    /// False if a denied action happens all the same.
+    pub is_enforced: bool,
     /// Id of the approval that was needed.
     pub approval_id: Option<Cow<'a, str>>,
     /// Id and input of a tool call.
@@ -67,6 +69,7 @@ impl ActionDecision<'_> {
             action: self.action,
             name: owned_text(self.name),
             denial: self.denial.map(pair),
+            is_enforced: self.is_enforced,
             approval_id: self.approval_id.map(owned_text),
             call: self.call.map(pair),
         }

@@ -33,6 +33,8 @@ pub struct Admission<'a> {
     pub at: Duration,
     /// Id of the approval that was needed.
     pub approval_id: Option<Cow<'a, str>>,
+    /// Name of the rule that would have denied the request, if denials are not enforced.
+    pub warning: Option<Cow<'a, str>>,
     /// Prices of the model's tokens; `None` if they are unknown.
     pub rates: Option<Rates>,
     /// Estimated cost of reading the request in picodollars, which counts if the answer does not state its usage.
@@ -59,6 +61,7 @@ impl Admission<'_> {
     pub fn into_owned(self) -> Admission<'static> {
         Admission {
             approval_id: self.approval_id.map(owned_text),
+            warning: self.warning.map(owned_text),
             at: self.at,
             rates: self.rates,
             estimate: self.estimate,

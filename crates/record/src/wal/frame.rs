@@ -17,6 +17,11 @@ use crate::observation::{
 };
 use crate::policy_engine::{Action, SignerType};
 
+/// Tag of a decision that is not enforced; the fields are those of tag 9.
+const UNENFORCED_DECISION: u8 = 13;
+/// Mark of an admission with a warning, in place of 1.
+const WARNED_ADMISSION: u8 = 2;
+
 /// Bytes of a frame's length and checksum.
 pub(super) const HEAD_BYTES: usize = 8;
 
@@ -95,8 +100,8 @@ pub(super) fn write<'e>(
             instead
         }
         Observation::Decision(decision) => {
-            let ActionDecision { at, action, name, denial, approval_id, call } = &**decision;
-            out.push(9);
+            let ActionDecision { at, action, name, denial, is_enforced, approval_id, call } = &**decision;
+            out.push(if *is_enforced { 9 } else { UNENFORCED_DECISION });
             put_time(out, *at);
             out.push(u8::from(*action == Action::Tool));
             put_bytes(out, name.as_bytes())?;
@@ -168,12 +173,13 @@ pub(super) fn read(body: &[u8], sum: u32) -> Option<(u64, Observation<'_>)> {
             Observation::Journaled { job, bytes, step: (step > 0).then_some(StepId(step)) }
         }
         8 => Observation::Withheld { delivered: from.number()?, instead: from.0.into() },
-        9 => {
+        tag @ (9 | UNENFORCED_DECISION) => {
             let (at, action, name) = (from.time()?, from.action()?, from.text()?);
             let approval_id = from.optional_text()?;
             let denial = from.optional_text()?.zip(from.optional_text()?);
             let call = from.optional_text()?.zip(from.optional_text()?);
-            let decision = ActionDecision { at, action, name, denial, approval_id, call };
+            let is_enforced = tag != UNENFORCED_DECISION;
+            let decision = ActionDecision { at, action, name, denial, is_enforced, approval_id, call };
             Observation::Decision(Box::new(decision))
         }
         10 => {
@@ -208,8 +214,14 @@ fn put_optional(out: &mut Vec<u8>, text: Option<&str>) -> io::Result<()> {
 }
 
 fn put_admission(out: &mut Vec<u8>, admission: Option<&Admission<'_>>) -> io::Result<()> {
-    out.push(u8::from(admission.is_some()));
-    let Some(Admission { at, approval_id, rates, estimate }) = admission else { return Ok(()) };
+    let Some(Admission { at, approval_id, warning, rates, estimate }) = admission else {
+        out.push(0);
+        return Ok(());
+    };
+    out.push(if warning.is_some() { WARNED_ADMISSION } else { 1 });
+    if let Some(rule) = warning {
+        put_bytes(out, rule.as_bytes())?;
+    }
     put_time(out, *at);
     put_optional(out, approval_id.as_deref())?;
     out.extend_from_slice(&estimate.to_le_bytes());
@@ -315,9 +327,11 @@ impl<'a> WalFrameReader<'a> {
     }
 
     fn admission(&mut self) -> Option<Option<Admission<'a>>> {
-        if self.byte()? == 0 {
-            return Some(None);
-        }
+        let warning = match self.byte()? {
+            0 => return Some(None),
+            WARNED_ADMISSION => Some(self.text()?),
+            _ => None,
+        };
         let (at, approval_id, estimate) = (self.time()?, self.optional_text()?, self.number()?);
         let rates = if self.byte()? == 1 {
             let (input, cached_input) = (self.number()?, self.number()?);
@@ -325,7 +339,7 @@ impl<'a> WalFrameReader<'a> {
         } else {
             None
         };
-        Some(Some(Admission { at, approval_id, rates, estimate }))
+        Some(Some(Admission { at, approval_id, warning, rates, estimate }))
     }
 
     fn end(&mut self) -> Option<ExchangeEnd<'a>> {

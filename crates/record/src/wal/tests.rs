@@ -249,7 +249,13 @@ fn logs_of_older_versions_are_read() {
         path: "/".into(),
         headers: HeaderList::default(),
         has_trailers: false,
-        admission: Some(Admission { at, approval_id: Some("a1".into()), rates: Some(rates), estimate: 5 }),
+        admission: Some(Admission {
+            at,
+            approval_id: Some("a1".into()),
+            warning: None,
+            rates: Some(rates),
+            estimate: 5,
+        }),
         body: BodyBytes::Borrowed(b""),
         ..plain.clone()
     };
@@ -265,6 +271,7 @@ fn logs_of_older_versions_are_read() {
         action: Action::Tool,
         name: "lookup".into(),
         denial: None,
+        is_enforced: true,
         approval_id: Some("a1".into()),
         call: Some(("c1".into(), "{}".into())),
     };
@@ -273,6 +280,7 @@ fn logs_of_older_versions_are_read() {
         action: Action::Model,
         name: "gpt-5".into(),
         denial: Some(("max_steps".into(), "enough".into())),
+        is_enforced: true,
         approval_id: None,
         call: None,
     };
@@ -343,7 +351,7 @@ proptest! {
         };
         let rates = Rates { input: job, cached_input: bytes, cache_write: 0, output: 1 };
         let admission = Admission {
-            at, approval_id: one.then(|| a.clone()), rates: other.then_some(rates), estimate: bytes,
+            at, approval_id: one.then(|| a.clone()), warning: other.then(|| b.clone()), rates: other.then_some(rates), estimate: bytes,
         };
         let end = |cause| Observation::End(ExchangeEnd { job, cause, is_too_long: other, latency: at });
         let approval = |update| Observation::Approval { at, approval_id: a.clone(), update };
@@ -354,7 +362,7 @@ proptest! {
             Observation::Request(Box::new(InboundRequest { admission: Some(admission), ..request })),
             Observation::Withheld { delivered: job, instead: (&value[..]).into() },
             Observation::Decision(Box::new(ActionDecision {
-                at, action, name: a.clone(), denial: other.then(|| (b.clone(), c.clone())),
+                at, action, name: a.clone(), denial: other.then(|| (b.clone(), c.clone())), is_enforced: one,
                 approval_id: one.then(|| c.clone()), call: one.then(|| (c.clone(), a.clone())),
             })),
             Observation::Reported { text: body.clone() },

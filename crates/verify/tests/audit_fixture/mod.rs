@@ -74,6 +74,12 @@ impl Run {
         Self::new(json!({"required_approvals": rules}))
     }
 
+    /// Sets the payload of the first event.
+    pub(crate) fn started(mut self, payload: Json) -> Self {
+        self.events.first_mut().unwrap().payload = Some(payload.to_string());
+        self
+    }
+
     pub(crate) fn event(self, event_type: &str, payload: Json) -> Self {
         self.text(event_type, Some(&payload.to_string()))
     }

@@ -8,7 +8,7 @@ payload! {
     RunStarted, RunStartedView;
     /// Command with its arguments, if a command was run.
     command: optional texts,
-    /// Way in which the envelope is applied: `enforce`, `observe` or `imported`.
+    /// Way in which the envelope is applied: `enforce`, `warn`, `observe` or `imported`.
     enforcement: required constant,
     /// SHA-256 of the envelope.
     envelope_hash: required digest,

@@ -218,6 +218,11 @@ impl ApprovalRules {
         }
     }
 
+    /// Fails `required_approvals` for an action that the policy denied and that happened all the same.
+    pub(super) fn fail_warned(&mut self, event: usize, reason: &str) {
+        self.required.fail(event, reason);
+    }
+
     /// Returns the verdicts on `required_approvals` and `required_signer_types`.
     pub(super) fn conclude(mut self) -> (RuleVerdict, RuleVerdict) {
         for signer in &self.envelope.required_signer_types {

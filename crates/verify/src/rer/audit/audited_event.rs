@@ -29,7 +29,10 @@ pub(in crate::rer) struct AuditedEvent<'a> {
     pub(super) approval_id: Option<Value<'a>>,
     /// True if more may have been spent than the event states: its cost is not marked as exact, or its total as partial.
     pub(super) is_estimate: bool,
-    /// Further member, depending on the kind: a decision, a token, an amount, or an unknown type.
+    /// Rule that a decision names, if it denies the action.
+    rule: Option<Value<'a>>,
+    /// Further member, depending on the kind: a decision, a token, an amount, the enforcement of the run, or an unknown
+    /// type.
     detail: Option<Value<'a>>,
 }
 
@@ -108,6 +111,9 @@ impl<'a> AuditedEvent<'a> {
             }
             AuditedKind::Event(EventType::RunEnded) => (None, noted(IndexedMember::TotalSpendUsd)),
             AuditedKind::Event(EventType::PolicyEvaluated) => (either(), noted(IndexedMember::Decision)),
+            AuditedKind::Event(EventType::RunStarted) => {
+                (None, event.payload.and_then(|payload| payload.member("enforcement")))
+            }
             AuditedKind::Event(EventType::ApprovalRequested) => (either(), None),
             AuditedKind::Event(EventType::ApprovalGranted) => (None, noted(IndexedMember::Token)),
             AuditedKind::UnknownType => (None, event.event_type),
@@ -125,6 +131,9 @@ impl<'a> AuditedEvent<'a> {
             AuditedKind::Event(EventType::RunEnded) => is_flag("spend_partial", true),
             _ => false,
         };
+        let is_denial = kind == AuditedKind::Event(EventType::PolicyEvaluated)
+            && detail.is_some_and(|decision| decision.is_string(PolicyDecision::Deny.name()));
+        let rule = event.payload.filter(|_| is_denial).and_then(|payload| payload.member("rule"));
         let text = |value: Option<Value<'a>>| value.filter(|value| value.kind() == ValueKind::String);
         Some(Self {
             index,
@@ -136,6 +145,7 @@ impl<'a> AuditedEvent<'a> {
             step_id: text(noted(IndexedMember::StepId)),
             approval_id: text(noted(IndexedMember::ApprovalId)),
             is_estimate,
+            rule: text(rule),
             detail,
         })
     }
@@ -165,6 +175,17 @@ impl<'a> AuditedEvent<'a> {
     pub(super) fn allows(&self) -> Option<bool> {
         let decision = self.detail.filter(|_| self.kind == AuditedKind::Event(EventType::PolicyEvaluated))?;
         PolicyDecision::of(decision).map(|decision| decision == PolicyDecision::Allow)
+    }
+
+    /// Returns true if the event begins a run in which denials had no effect.
+    pub(super) fn begins_warn_run(&self) -> bool {
+        self.kind == AuditedKind::Event(EventType::RunStarted)
+            && self.detail.is_some_and(|word| word.is_string("warn"))
+    }
+
+    /// Returns the rule by which a decision denies its action; `None` if it does not deny.
+    pub(super) fn denying_rule(&self) -> Option<Cow<'a, str>> {
+        self.rule?.string()
     }
 
     /// Describes an unknown event type for a reason.

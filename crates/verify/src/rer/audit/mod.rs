@@ -13,6 +13,7 @@
 //! | `authorization` | the rule `authorization` |
 //! | `rule_cache` | which approval rules cover an action, within bounds |
 //! | `tracker` | the verdict on one rule so far |
+//! | `warnings` | denials that had no effect, in a run that only warned |
 
 mod approvals;
 mod audited_event;
@@ -21,6 +22,7 @@ mod call_costs;
 mod order;
 mod rule_cache;
 mod tracker;
+mod warnings;
 
 use std::sync::Arc;
 
@@ -41,6 +43,7 @@ pub(super) use audited_event::{AuditedEvent, AuditedKind};
 use call_costs::CallCosts;
 use order::EventOrder;
 use tracker::RuleTracker;
+use warnings::Warnings;
 
 /// Part of the audit that judges a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -206,6 +209,8 @@ struct RestrictionRules {
     expiry: RuleTracker,
     /// Verdicts on `required_approvals` and `required_signer_types`.
     approvals: ApprovalRules,
+    /// Denials that had no effect.
+    warnings: Warnings,
     /// Total cost that the end of the run states.
     stated_total: Option<Money>,
     /// Model calls and their costs.
@@ -234,6 +239,7 @@ impl RestrictionRules {
             rate: RuleTracker::new("rate_limit_rpm"),
             expiry: RuleTracker::new("expiry"),
             approvals: ApprovalRules::new(&envelope),
+            warnings: Warnings::default(),
             envelope,
             stated_total: None,
             call_costs: CallCosts::default(),
@@ -248,6 +254,7 @@ impl RestrictionRules {
     /// Observes the next event.
     fn observe(&mut self, event: &AuditedEvent<'_>) {
         self.last_index = Some(event.index);
+        self.warnings.observe(event);
         match event.kind {
             AuditedKind::Event(EventType::RunStarted) => self.on_run_started(event),
             AuditedKind::Call(action) => self.on_call(event, action),
@@ -265,6 +272,9 @@ impl RestrictionRules {
     /// Returns the eight verdicts in the order of [`RULES`].
     fn conclude(mut self) -> Vec<RuleVerdict> {
         self.check_total_spend();
+        for warning in std::mem::take(&mut self.warnings).unfollowed() {
+            self.fail_warned(&warning.rule, warning.event);
+        }
         let none = |set: bool, kept: &'static str, absent: &'static str| if set { kept } else { absent };
         let limits = Arc::clone(&self.envelope);
         let (approvals, signers) = self.approvals.conclude();
@@ -420,7 +430,26 @@ impl RestrictionRules {
         if action == Action::Model && self.envelope.max_spend.is_some() {
             self.call_costs.on_call(event);
         }
+        // Rules that the events alone do not show to be broken, such as those on the form of a request.
+        if let Some(warning) = event.step_id_bytes().and_then(|step_id| self.warnings.take(&step_id)) {
+            self.fail_warned(&warning.rule, event.index);
+        }
         self.history.record_action(at);
+    }
+
+    /// Fails the rule that denied an action which happened all the same.
+    fn fail_warned(&mut self, rule: &str, event: usize) {
+        let tracker = match rule {
+            "allowed_models" => &mut self.models,
+            "max_steps" => &mut self.steps,
+            "max_spend_usd" => &mut self.spend,
+            "rate_limit_rpm" => &mut self.rate,
+            "expiry" => &mut self.expiry,
+            "required_approvals" => return self.approvals.fail_warned(event, warnings::DENIED_AND_DONE),
+            // Every other rule is about a form that may ask for any tool.
+            _ => &mut self.tools,
+        };
+        tracker.fail(event, warnings::DENIED_AND_DONE);
     }
 
     /// Adds the cost that a return, a count or the end of the run states.

@@ -20,6 +20,8 @@ pub(super) struct EventOrder<'a> {
     tracker: RuleTracker,
     /// True if a policy had to decide on each action.
     requires_decisions: bool,
+    /// True if denials had no effect in this run, so that a denied action may follow.
+    is_warn_run: bool,
     /// Decisions that no action has followed yet, by step id.
     decisions: BTreeMap<Cow<'a, [u8]>, StepDecision<'a>>,
     /// Number of decisions that may have allowed a step without naming it.
@@ -57,6 +59,7 @@ impl<'a> EventOrder<'a> {
         Self {
             tracker: RuleTracker::new("event_order"),
             requires_decisions,
+            is_warn_run: false,
             decisions: BTreeMap::new(),
             unidentified_allows: 0,
             open_calls: BTreeMap::new(),
@@ -112,6 +115,7 @@ impl<'a> EventOrder<'a> {
             _ => {}
         }
         self.last_event = Some((event.index, event.kind == AuditedKind::Event(EventType::RunEnded)));
+        self.is_warn_run |= event.index == 0 && event.begins_warn_run();
         match event.kind {
             AuditedKind::Event(EventType::RunStarted) if event.index > 0 => {
                 self.tracker.fail(event.index, "the run begins a second time")
@@ -175,7 +179,7 @@ impl<'a> EventOrder<'a> {
     /// Checks that the policy allowed this very action, and removes the decision.
     fn check_decision(&mut self, event: &AuditedEvent<'a>, key: &[u8]) {
         match self.decisions.remove(key) {
-            Some(StepDecision { allows: false, .. }) => {
+            Some(StepDecision { allows: false, .. }) if !self.is_warn_run => {
                 self.tracker.fail(event.index, "the policy had denied this action");
             }
             Some(StepDecision { name: Some(name), .. })
