@@ -158,12 +158,9 @@ fn parse_rates(
     Ok(PricedModel { rates: Rates { input, cached_input, cache_write, output }, max_output_tokens })
 }
 
-/// Returns true for a text of the form `2026-01-31`. Whether there is such a day is not checked.
+/// Returns true for a day of the calendar in the form `2026-01-31`.
 fn is_day(text: &str) -> bool {
-    let digit = |at: usize| text.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
-    text.len() == 10
-        && (0..10)
-            .all(|at| if at == 4 || at == 7 { text.as_bytes().get(at) == Some(&b'-') } else { digit(at) })
+    reenact_formats::rer::time::instant(&format!("{text}T00:00:00Z")).is_some()
 }
 
 #[cfg(test)]
@@ -203,6 +200,7 @@ mod tests {
         for (text, expected) in [
             ("", "line 1: date: is missing: of which day are these prices?"),
             ("date = 1", "line 1: date: must be a day, such as \"2026-01-31\""),
+            ("date = \"2026-02-30\"", "line 1: date: must be a day, such as \"2026-01-31\""),
             ("date = \"2026-1-31\"", "line 1: date: must be a day, such as \"2026-01-31\""),
             (
                 "date = \"2026-01-31\"\n[acme]",

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use reenact_run::summary::RunCost;
+
 /// Returns a number with its noun: `1 model call`, `2 model calls`. The plural is formed with `s`.
 pub(crate) fn count(number: u64, what: &str) -> String {
     format!("{} {what}{}", grouped(number), if number == 1 { "" } else { "s" })
@@ -43,6 +45,16 @@ pub(crate) fn dollars(picodollars: u128) -> String {
     format!("{}.{:0places$} USD", units / in_dollar, units % in_dollar)
 }
 
+/// Returns a cost as people read it: `about 0.0123 USD`, or `at least 0.0123 USD (1 call not counted)` if it is partial.
+pub(crate) fn cost(cost: RunCost) -> String {
+    let amount = dollars(cost.picodollars);
+    if cost.is_partial() {
+        format!("at least {amount} ({} not counted)", count(cost.uncounted_calls as u64, "call"))
+    } else {
+        format!("about {amount}")
+    }
+}
+
 /// Returns a size in powers of 1,000: `900 bytes`, `12.3 KB`, `4.5 MB`.
 pub(crate) fn size(bytes: u64) -> String {
     let tenths = |unit: u64| format!("{}.{}", bytes / unit, bytes % unit * 10 / unit);
@@ -66,6 +78,14 @@ mod tests {
         assert_eq!(dollars(10_000_000_000), "0.0100 USD");
         assert_eq!(dollars(1_234_567_890_123), "1.2346 USD");
         assert_eq!(dollars(u128::MAX), "340282366920938463463374607.4318 USD");
+    }
+
+    #[test]
+    fn costs() {
+        let of = |uncounted_calls| cost(RunCost { picodollars: 10_000_000_000, uncounted_calls });
+        assert_eq!(of(0), "about 0.0100 USD");
+        assert_eq!(of(1), "at least 0.0100 USD (1 call not counted)");
+        assert_eq!(of(2), "at least 0.0100 USD (2 calls not counted)");
     }
 
     #[test]

@@ -78,6 +78,25 @@ pub struct ModelUse {
     pub priced: usize,
     /// Cost of the priced answers, in picodollars.
     pub cost_picodollars: u128,
+    /// Number of calls that may have cost more than is counted: their model has no price, or the vendor's last count
+    /// was not seen.
+    pub uncounted: usize,
+}
+
+/// Cost of model calls, as far as it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunCost {
+    /// Cost of the calls whose model has a price, in picodollars.
+    pub picodollars: u128,
+    /// Number of calls that may have cost more. If there are any, the cost is partial.
+    pub uncounted_calls: usize,
+}
+
+impl RunCost {
+    /// Returns true if the calls may have cost more than the amount.
+    pub fn is_partial(&self) -> bool {
+        self.uncounted_calls > 0
+    }
 }
 
 impl Summary {
@@ -91,11 +110,20 @@ impl Summary {
         self.models.values().fold(0, |sum, model| sum.saturating_add(model.output_tokens))
     }
 
-    /// Returns the cost of all priced answers, in picodollars; `None` if no answer has a price.
-    pub fn cost_picodollars(&self) -> Option<u128> {
-        let mut priced = self.models.values().filter(|model| model.priced > 0).peekable();
-        priced.peek()?;
-        Some(priced.fold(0, |sum, model| sum.saturating_add(model.cost_picodollars)))
+    /// Returns the cost of all model calls; `None` if no answer has a price.
+    pub fn cost(&self) -> Option<RunCost> {
+        self.models.values().any(|model| model.priced > 0).then(|| RunCost {
+            picodollars: self
+                .models
+                .values()
+                .fold(0, |sum, model| sum.saturating_add(model.cost_picodollars)),
+            uncounted_calls: self.uncounted_calls(),
+        })
+    }
+
+    /// Returns the number of calls that may have cost more than is counted, those of models without a price included.
+    pub fn uncounted_calls(&self) -> usize {
+        self.models.values().map(|model| model.uncounted).sum()
     }
 
     /// Reads the whole run and sums it up, with costs at these prices.
@@ -133,16 +161,22 @@ impl Summary {
             if exchange.kind == ExchangeKind::Model {
                 let name = request.as_ref().ok().and_then(|request| request.model.clone());
                 let price = request.as_ref().ok().and_then(|request| vendor_rates(request, prices));
+                let is_free =
+                    request.as_ref().is_ok_and(is_free) || price.is_some_and(|(_, rates)| rates.is_free());
                 let model = self.models.entry(name.unwrap_or_default().into_owned()).or_default();
                 model.calls += 1;
+                let mut is_counted = is_free;
                 if let (Ok(request), Ok(answer)) = (request, answer) {
                     let message = match &answer.recorded_message {
                         Some(said) => Some(reenact_wire::ModelAnswer::clone(said)),
                         None => request.endpoint.and_then(|endpoint| answer.message(endpoint)),
                     };
                     let is_error = answer.status.is_some_and(|status| status >= 400);
+                    let has_count = message.as_ref().is_some_and(|message| message.usage.is_some());
+                    is_counted |= is_error || (answer.complete && has_count && price.is_some());
                     model.add_answer(message.as_ref(), is_error, price);
                 }
+                model.uncounted += usize::from(!is_counted);
             }
         }
     }
@@ -171,6 +205,12 @@ fn figures(run: &Run) -> ReplayTotals {
 }
 
 impl ModelUse {
+    /// Returns the cost of the calls; `None` if no answer has a price.
+    pub fn cost(&self) -> Option<RunCost> {
+        let cost = RunCost { picodollars: self.cost_picodollars, uncounted_calls: self.uncounted };
+        (self.priced > 0).then_some(cost)
+    }
+
     /// Adds one answer: its usage, its price, and whether it is an error.
     fn add_answer(
         &mut self,
@@ -191,6 +231,11 @@ impl ModelUse {
             self.cost_picodollars = self.cost_picodollars.saturating_add(rates.cost(vendor, &usage));
         }
     }
+}
+
+/// Returns true for a request that vendors answer for nothing, such as the counting of tokens.
+fn is_free(request: &ExchangeRequest<'_>) -> bool {
+    Vendor::of_name(&request.provider).is_some_and(|vendor| vendor.is_free_path(&request.path))
 }
 
 /// Returns the vendor and the rates of the model that a request names, if both are known.

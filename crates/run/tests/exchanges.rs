@@ -6,7 +6,7 @@ mod support;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use reenact_run::summary::ModelUse;
+use reenact_run::summary::{ModelUse, RunCost};
 use reenact_run::{
     Chunk, EndedBy, EventSource, EventType, ExchangeKind as About, ExchangeRequestBody, Exit,
     UnreadablePayload,
@@ -182,17 +182,58 @@ fn a_summary_counts_what_happened() {
         output_tokens: 2,
         priced: 1,
         cost_picodollars: 7 * 1_250_000 + 2 * 10_000_000,
+        // The one without an answer. An error costs nothing.
+        uncounted: 1,
         ..ModelUse::default()
     };
-    let withheld = ModelUse { calls: 1, ..ModelUse::default() };
+    let withheld = ModelUse { calls: 1, uncounted: 1, ..ModelUse::default() };
     assert_eq!(summary.models, BTreeMap::from([("gpt-5".to_owned(), asked), (String::new(), withheld)]));
     assert_eq!((summary.input_tokens(), summary.output_tokens()), (7, 2));
-    assert_eq!(summary.cost_picodollars(), Some(28_750_000));
-    assert_eq!(run.summary_at(&PriceTable::new("2026-01-01")).cost_picodollars(), None);
+    assert_eq!(summary.cost(), Some(RunCost { picodollars: 28_750_000, uncounted_calls: 2 }));
+    assert_eq!(summary.models["gpt-5"].cost(), Some(RunCost { picodollars: 28_750_000, uncounted_calls: 1 }));
+    let unpriced = run.summary_at(&PriceTable::new("2026-01-01"));
+    assert_eq!((unpriced.cost(), unpriced.uncounted_calls()), (None, 3));
     assert_eq!((summary.incomplete, summary.withheld), (3, 2));
     assert_eq!((summary.capture_gaps, summary.errors), (1, 1));
     assert_eq!(summary.duration, Some(Duration::from_secs(12)));
     assert_eq!((summary.status.as_deref(), summary.exit), (Some("completed"), Some(Exit::Code(-3))));
     assert_eq!(summary.reason.as_deref(), Some("exit"));
     assert_eq!(summary.command, ["python", "agent.py"]);
+}
+
+#[test]
+fn a_cost_is_partial_where_a_call_is_not_counted() {
+    let usage = r#""usage":{"prompt_tokens":7,"completion_tokens":2,"total_tokens":9}"#;
+    let cost_after = |request: &str, usage: &str, end: &str| {
+        let message = r#""choices":[{"message":{"role":"assistant","content":"yes"}}]"#;
+        let body = text_body(&format!("{{{message}{usage}}}"));
+        let answer = format!(r#"{{"headers":[["content-type","application/json"]],"body":{body}}}"#);
+        let run = RunBuilder::started()
+            .called("s1", &ModelRequest::CHAT)
+            .returned("s1", ANSWER)
+            .event("rer.model.called", request)
+            .event("rer.model.returned", &returned_payload("s2", &answer, end))
+            .ended(0)
+            .run();
+        let cost = run.summary().cost().unwrap();
+        (cost.picodollars / 28_750_000, cost.uncounted_calls, cost.is_partial())
+    };
+    let chat = ModelRequest::CHAT.payload("s2");
+    let whole = r#""status":200,"complete":true,"ended_by":"eof""#;
+    let counted = format!(",{usage}");
+    assert_eq!(cost_after(&chat, &counted, whole), (2, 0, false));
+    let unpriced = chat.replace("gpt-5", "made-up");
+    assert_eq!(cost_after(&unpriced, &counted, whole), (1, 1, true), "a model without a price");
+    assert_eq!(cost_after(&chat, "", whole), (1, 1, true), "an answer without a count");
+    let cut = r#""status":200,"complete":false,"ended_by":"client_gone""#;
+    assert_eq!(cost_after(&chat, &counted, cut), (1, 1, true), "an answer that broke off");
+    let refused = r#""status":400,"complete":true,"ended_by":"eof""#;
+    assert_eq!(cost_after(&chat, "", refused), (1, 0, false), "a refusal is free");
+    let counting = ModelRequest {
+        provider: "anthropic",
+        path: "/v1/messages/count_tokens",
+        endpoint: None,
+        ..ModelRequest::CHAT
+    };
+    assert_eq!(cost_after(&counting.payload("s2"), "", whole), (1, 0, false), "counting tokens is free");
 }

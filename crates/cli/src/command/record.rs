@@ -227,8 +227,11 @@ impl RecordArgs {
             UserConfig::require()?.approvers()?.into_iter().map(|(_, approver)| approver).collect();
         let approvals =
             ApprovalQueue::new(recorder.folder(), recorder.run_id(), approvers, self.approval_timeout);
-        let policy =
-            recorder.policy_engine().map(|engine| EnforcedPolicy { engine, prices: table, approvals });
+        let policy = recorder.policy_engine().map(|engine| EnforcedPolicy {
+            engine,
+            prices: table.clone(),
+            approvals,
+        });
         let recording = RecordingConfig {
             writer: recorder.event_writer(),
             log,
@@ -269,7 +272,7 @@ impl RecordArgs {
             Some(bundle) => bundle_out::write(sealed, &signing.key, bundle, self.force)?,
             None => sealed,
         };
-        self.print_summary(&signing, &finished, counts, &sealed, envelope_file.as_deref())
+        self.print_summary(&signing, &finished, counts, &sealed, envelope_file.as_deref(), &table)
     }
 
     /// Returns the path of `--out` if it asks for a bundle.
@@ -353,6 +356,7 @@ impl RecordArgs {
         counts: RunCounts,
         sealed: &SealedArtifact,
         envelope_file: Option<&Path>,
+        prices: &PriceTable,
     ) -> Result<u8, CommandError> {
         let path = sealed.path.to_string_lossy();
         let path = Shown::whole(&path);
@@ -373,7 +377,7 @@ impl RecordArgs {
             output::print_notice(&format!("{unrecorded}; the record in {path} says so"));
         }
         if !self.quiet {
-            let summary = run.as_ref().map(reenact_run::Run::summary).unwrap_or_default();
+            let summary = run.as_ref().map(|run| run.summary_at(prices)).unwrap_or_default();
             let mut calls = vec![quantity::count(counts.model_calls, "model call")];
             if counts.http_calls > 0 {
                 calls.push(quantity::count(counts.http_calls, "other request"));
@@ -386,7 +390,7 @@ impl RecordArgs {
                     format!(", {} tokens in, {} out", quantity::grouped(input), quantity::grouped(output))
                 }
             };
-            let cost = summary.cost_picodollars().map(|cost| format!(", about {}", quantity::dollars(cost)));
+            let cost = summary.cost().map(|cost| format!(", {}", quantity::cost(cost)));
             output::print_notice(&format!(
                 "recorded {calls}{tokens}{}, {} ({})",
                 cost.unwrap_or_default(),

@@ -69,7 +69,13 @@ fn the_agent_cannot_read_the_memory_of_its_recorder() {
 
 #[test]
 fn a_recorder_leaves_no_core_file_and_its_agent_may() {
-    let agent = "grep 'core file' /proc/$PPID/limits | tr -s ' '; ulimit -S -c";
+    // A child is started with the inherited limit, which its recorder has again for that moment: the agent waits until it is over.
+    let agent = r#"
+        limit() { grep 'core file' /proc/$PPID/limits | tr -s ' '; }
+        tries=0
+        until limit | grep -q 'size 0 ' || [ $tries = 600 ]; do tries=$((tries + 1)); sleep 0.1; done
+        limit
+        ulimit -S -c"#;
     let hard = Command::new("sh").args(["-c", "ulimit -H -c"]).output().unwrap().stdout;
     let hard = String::from_utf8(hard).unwrap();
     // The hard limit may be 0 where the tests run; the soft one can be no higher.

@@ -57,12 +57,14 @@ pub(super) fn run(found: &OpenedRun, steps: &[TimelineStep<'_>]) -> String {
     write_number(&mut object, "http_calls", Some(summary.http_calls));
     write_number(&mut object, "input_tokens", Some(summary.input_tokens()));
     write_number(&mut object, "output_tokens", Some(summary.output_tokens()));
+    let cost = summary.cost();
     write_number(
         &mut object,
         "cost_usd",
-        summary.cost_picodollars().map(|cost| Money::from_picodollars(cost).decimal()),
+        cost.map(|cost| Money::from_picodollars(cost.picodollars).decimal()),
     );
-    object.string("prices_of", summary.cost_picodollars().map(|_| prices.date.as_str()));
+    object.boolean("cost_partial", summary.uncounted_calls() > 0);
+    object.string("prices_of", cost.map(|_| prices.date.as_str()));
     write_number(&mut object, "incomplete", Some(summary.incomplete));
     write_number(&mut object, "withheld", Some(summary.withheld));
     {

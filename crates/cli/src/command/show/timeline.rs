@@ -146,11 +146,7 @@ fn push_heading(found: &OpenedRun, summary: &Summary, text: &mut String) {
         } else {
             format!(", {}", quantity::count(used.errors as u64, "error"))
         };
-        let cost = if used.priced == 0 {
-            String::new()
-        } else {
-            format!(", about {}", quantity::dollars(used.cost_picodollars))
-        };
+        let cost = used.cost().map(|cost| format!(", {}", quantity::cost(cost))).unwrap_or_default();
         let _ = writeln!(text, "model   {name}: {calls}{tokens}{cost}{errors}");
     }
 }
