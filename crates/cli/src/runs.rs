@@ -1,7 +1,8 @@
 //! Finding the run that an argument names, opening it, and loading the keys to verify it with.
 //!
-//! A run is named by a path, a run id, the beginning of a run id, or `last`. Paths win: only a name that is
-//! no path is looked up in the runs of the current folder. Start reading at [`open`].
+//! A run is named by a path, a run id, the beginning of a run id, or `last`. Paths win over ids: only a name that is
+//! no path is looked up in the runs of the current folder. `last` is always the run; a file of that name is `./last`.
+//! Start reading at [`open`].
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -23,13 +24,16 @@ pub(crate) fn run_store() -> RunStore {
 
 /// Returns the file or the folder of a run that is given as a path, a run id, the beginning of one, or `last`.
 ///
-/// An existing path is taken as such; a folder must hold a record. A path that does not exist is returned
+/// An existing path is taken as such, but for `last`; a folder must hold a record. A path that does not exist is returned
 /// too, so that reading it reports the usual error.
 ///
 /// # Errors
 ///
 /// If a folder holds no record, a link stands where a record should be, or a run id is unknown, ambiguous or not sealed.
 pub(crate) fn locate(given: &OsStr) -> Result<PathBuf, CommandError> {
+    if let Some(found) = find_last(given) {
+        return found.map_err(CommandError::impossible);
+    }
     let path = Path::new(given);
     if path.is_dir() {
         if contains_file(path, "artifact.rer.json")? {
@@ -66,6 +70,17 @@ fn read_folder(folder: &Path) -> Result<NamedFiles, CommandError> {
 /// Reads a file whole. The message of an error ends with its code, such as `E_NOT_FOUND`.
 fn read_file(path: &Path) -> Result<Vec<u8>, CommandError> {
     disk::read(path).map_err(|error| CommandError::impossible(format!("{error} ({})", error.code)))
+}
+
+/// Returns the artifact of the last run, or a message if there is none; `None` unless `given` is `last`.
+///
+/// A file of that name does not count: whoever puts one there could pass its record off as the last run.
+pub(crate) fn find_last(given: &OsStr) -> Option<Result<PathBuf, String>> {
+    let found = (given == "last").then(|| find_recorded(given)).flatten()?;
+    Some(found.map_err(|message| match Path::new(given).exists() {
+        true => format!("{message} (the file of that name is ./last)"),
+        false => message,
+    }))
 }
 
 /// Returns the artifact of a run that was recorded in the current folder, by run id, its beginning, or `last`.

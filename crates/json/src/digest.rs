@@ -3,6 +3,7 @@
 //! [`Hasher`] and [`Hmac`] are sinks, so that canonical text is hashed while it is written. Start at [`Digest`].
 
 use core::fmt;
+use core::hash::{Hash, Hasher as StdHasher};
 
 use sha2::Digest as _;
 use subtle::ConstantTimeEq;
@@ -11,9 +12,41 @@ use crate::canonical::ByteSink;
 
 /// SHA-256 digest (FIPS 180-4). Displayed as 64 lower-case hexadecimal digits.
 ///
-/// `==` is not constant-time: a digest that stands for a secret is compared by [`Digest::is_hex`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// `==` takes the same time wherever two digests differ (RER §11.7), and so does [`Digest::is_hex`]. Texts that carry a hash
+/// are compared by [`constant_time_eq`].
+#[derive(Clone, Copy, Eq, PartialOrd, Ord)]
 pub struct Digest([u8; 32]);
+
+impl PartialEq for Digest {
+    fn eq(&self, other: &Self) -> bool {
+        constant_time_eq(&self.0, &other.0)
+    }
+}
+
+impl Hash for Digest {
+    fn hash<H: StdHasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
+/// Returns true if two texts are the same. The time depends on their lengths alone, not on where they differ (RER §11.7):
+/// every comparison of hashes or signatures that are carried as text goes through here.
+///
+/// ```
+/// use reenact_json::digest::constant_time_eq;
+///
+/// assert!(constant_time_eq(b"9c56", b"9c56"));
+/// assert!(!constant_time_eq(b"9c56", b"9c5"));
+/// ```
+pub fn constant_time_eq(a: &[u8], b: &[u8]) -> bool {
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    if a.len() != b.len() {
+        return false;
+    }
+    // Words instead of bytes: a hash in hexadecimal is eight of them, and records carry millions of hashes.
+    let words = a.iter().zip(b).map(|(a, b)| u64::from_le_bytes(*a).ct_eq(&u64::from_le_bytes(*b)));
+    words.fold(a_rest.ct_eq(b_rest), |same, word| same & word).into()
+}
 
 impl Digest {
     /// Computes the digest of `bytes`.
@@ -55,13 +88,7 @@ impl Digest {
     /// Returns true if `text` is the hexadecimal form of this digest. Takes the same time wherever the two differ (RER §11.7); a
     /// text of another length is not equal.
     pub fn is_hex(&self, text: &[u8]) -> bool {
-        let Ok(text) = <&[u8; 64]>::try_from(text) else { return false };
-        let words = |text: &[u8; 64]| -> [u64; 8] {
-            core::array::from_fn(|at| {
-                text.as_chunks::<8>().0.get(at).map_or(0, |word| u64::from_le_bytes(*word))
-            })
-        };
-        words(&self.hex()).as_slice().ct_eq(words(text).as_slice()).into()
+        constant_time_eq(&self.hex(), text)
     }
 }
 
@@ -241,6 +268,27 @@ mod tests {
         assert_eq!(digest.to_string(), hex);
         assert_eq!(digest.hex(), hex.as_bytes());
         assert_eq!(Digest::from_hex(hex), Some(digest));
+    }
+
+    #[test]
+    fn one_bit_of_difference_is_a_difference() {
+        let same: Vec<u8> = (0..70).collect();
+        for length in 0..same.len() {
+            let text = &same[..length];
+            assert!(constant_time_eq(text, text));
+            assert!(!constant_time_eq(text, &same[..=length]));
+            for at in 0..length {
+                let mut other = text.to_vec();
+                other[at] ^= 1;
+                assert!(!constant_time_eq(text, &other), "{length} bytes, {at}");
+            }
+        }
+        for at in 0..32 {
+            let mut other = *Digest::of(b"abc").as_bytes();
+            other[at] ^= 0x80;
+            assert_ne!(Digest::from_bytes(other), Digest::of(b"abc"));
+        }
+        assert_eq!(Digest::of(b"abc"), Digest::of(b"abc"));
     }
 
     #[test]

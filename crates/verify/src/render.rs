@@ -11,7 +11,7 @@ use reenact_json::Shown;
 use crate::audit::{Audit, AuditVerdict, RuleVerdict};
 use crate::check::Check;
 use crate::keys::Trust;
-use crate::report::{NOTHING_TO_CHECK, Report, TargetOutcome};
+use crate::report::{Report, TargetOutcome};
 use crate::verdict::Verdict;
 
 /// Meaning of a piece of text, so that a command can colour it.
@@ -81,12 +81,7 @@ fn report_text(target: &str, report: &Report, paint: Paint<'_>) -> String {
     for note in &report.notes {
         let _ = writeln!(text, "  note    {note}");
     }
-    // The audit of an unreadable document says nothing new.
-    if let Some(audit) = report
-        .audit
-        .as_ref()
-        .filter(|_| report.reasons.iter().all(|reason| !reason.ends_with(NOTHING_TO_CHECK)))
-    {
+    if let Some(audit) = &report.audit {
         text.push_str(&audit_lines(audit, paint));
     }
     for (name, digest) in &report.digests {
@@ -190,9 +185,7 @@ fn check_line(
         return;
     }
     let own = format!("{outer}{}: ", check.id);
-    // The check that failed first already says that nothing could be read.
-    let own_reasons = report.reasons.iter().filter_map(|reason| reason.strip_prefix(&own));
-    for reason in own_reasons.filter(|reason| *reason != NOTHING_TO_CHECK) {
+    for reason in report.reasons.iter().filter_map(|reason| reason.strip_prefix(&own)) {
         let _ = writeln!(text, "{indent}      {reason}");
     }
 }

@@ -102,8 +102,8 @@ pub struct RunIdentity {
     pub key_id: String,
     /// Id of the run.
     pub run_id: String,
-    /// Digest of the signed bytes. It is the same for every copy of the record, however the copy is spelled and whatever is withheld
-    /// in it.
+    /// Digest of the signed header without `manifest_hash`. It is the same for every copy of the record, however the copy is
+    /// spelled, whatever is withheld in it, and whether it is in a bundle.
     pub digest: Digest,
 }
 

@@ -277,6 +277,37 @@ fn what_is_not_known_is_counted() {
     assert!(report.notes.contains(&"2 members of known events that the format does not define".into()));
 }
 
+/// The document defines neither `RuntimeEvent` nor `Payment`: whatever such an event holds, and wherever it stands behind the
+/// header, it fails nothing.
+#[test]
+fn events_that_are_not_defined_never_fail() {
+    let (replay, receipt) = session();
+    let receipt = receipt.replacen(r#""replay_hash":"#, r#""old_replay_hash":"#, 1);
+    let expected = against(&replay, &receipt);
+    assert_eq!(codes(&expected), [""; 0]);
+    let lines: Vec<&str> = replay.lines().collect();
+    for strange in [
+        r#"{"event":"RuntimeEvent","payload":{"a":1},"payload_hash":"sha256:00","session_id":"another","t":"1999"}"#,
+        r#"{"event":"RuntimeEvent"}"#,
+        r#"{"event":"RuntimeEvent","payload":1e999,"seq":-1,"t":7}"#,
+        r#"{"event":"Payment","amount_msats":"much"}"#,
+        r#"{"event":"Novelty","id":"call_1","t":"1999-01-01T00:00:00Z","params":1}"#,
+    ] {
+        for at in 1..=lines.len() {
+            let mut lines = lines.clone();
+            lines.insert(at, strange);
+            let report = against(&(lines.join("\n") + "\n"), &receipt);
+            assert_eq!(report.reasons, [""; 0], "{strange} behind line {at}");
+            let note = format!("1 event of a kind that is not known here (first: line {}: ", at + 1);
+            assert!(report.notes.iter().any(|found| found.starts_with(&note)), "{:#?}", report.notes);
+            assert_eq!((&report.checks, &report.summary), (&expected.checks, &expected.summary));
+        }
+    }
+    // The header is the first line, whatever stands before it.
+    let report = report_of(format!("{{\"event\":\"Novelty\"}}\n{replay}"));
+    assert_eq!(codes(&report), ["E_HEADER_NOT_FIRST"]);
+}
+
 #[test]
 fn nothing_and_next_to_nothing() {
     for text in ["", "\n \t\n"] {

@@ -183,15 +183,24 @@ impl VerifyArgs {
     }
 }
 
-/// Resolves an argument to the record at that path, or else to a run that was recorded in the current folder.
+/// Resolves an argument to the record at that path, or else to a run that was recorded in the current folder. `last` is always
+/// the run.
 fn resolve_target(target: &OsStr) -> PathArgument {
-    let there = disk::look_up(target);
-    if !matches!(&there, PathArgument::Unreadable(error) if error.code == disk::NOT_FOUND) {
-        return there;
-    }
-    match runs::find_recorded(target) {
-        None => there,
-        Some(Ok(path)) => disk::look_up(path.as_os_str()),
-        Some(Err(message)) => PathArgument::Unreadable(UnreadableTarget { code: disk::NOT_FOUND, message }),
+    let run = match runs::find_last(target) {
+        Some(run) => run,
+        None => {
+            let there = disk::look_up(target);
+            if !matches!(&there, PathArgument::Unreadable(error) if error.code == disk::NOT_FOUND) {
+                return there;
+            }
+            match runs::find_recorded(target) {
+                Some(run) => run,
+                None => return there,
+            }
+        }
+    };
+    match run {
+        Ok(path) => disk::look_up(path.as_os_str()),
+        Err(message) => PathArgument::Unreadable(UnreadableTarget { code: disk::NOT_FOUND, message }),
     }
 }

@@ -55,6 +55,26 @@ fn what_the_model_got_is_what_it_would_have_got() {
     }
 }
 
+/// A record that an agent leaves under the name `last` is not taken for the last run.
+#[test]
+fn a_file_named_last_does_not_shadow_the_run() {
+    let project = TestProject::new(Script::travel());
+    project.folder.write("last", "{}");
+    project.run(&["verify", "last"]).expect(
+        2,
+        "last\n  ERROR  .reenact: there are no runs; record one with: reenact record -- COMMAND (the file of that name is ./last) (E_NOT_FOUND)\n",
+        "",
+    );
+    project.run(&["record", "--", REENACT, "demo-agent"]).expect(0, "...\n", "...\n");
+    project.run(&["verify", "last"]).expect(
+        0,
+        ".reenact/runs/[..]/artifact.rer.json  rer-artifact/0.2\n...\n",
+        "",
+    );
+    project.run(&["show", "last"]).expect(0, "...\n", "");
+    project.run(&["verify", "./last"]).expect(1, "./last  unknown\n...\n", "");
+}
+
 #[test]
 fn runs_are_kept_from_others() {
     let project = TestProject::new(Script::travel());

@@ -1,9 +1,9 @@
 //! JSON Web Keys (RFC 7517, RFC 8037), as RER §6.4 uses them.
 
 use base64ct::{Base64UrlUnpadded, Encoding};
-use reenact_json::{Limits, Value, ValueKind};
+use reenact_json::{Digest, Limits, Value, ValueKind};
 
-use super::{KeyError, KeyFile, PublicKey};
+use super::{KeyError, KeyFile, KeyId, PublicKey};
 
 /// Fault of a JWK.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,7 +39,8 @@ pub(super) fn read(text: &[u8]) -> Result<KeyFile, KeyError> {
     match document.member("keys") {
         None => {
             let key = public_key(document)?;
-            Ok(KeyFile { keys: vec![key], holds_private: document.member("d").is_some(), skipped: 0 })
+            let holds_private = document.member("d").is_some();
+            Ok(KeyFile { keys: vec![key], holds_private, skipped: 0, false_kid: false_kid(document, &key) })
         }
         Some(keys) if keys.kind() == ValueKind::Array => read_set(keys),
         Some(_) => Err(KeyError::Jwk(JwkFault::SetNotAList)),
@@ -47,17 +48,30 @@ pub(super) fn read(text: &[u8]) -> Result<KeyFile, KeyError> {
 }
 
 fn read_set(set: Value<'_>) -> Result<KeyFile, KeyError> {
-    let mut file = KeyFile { keys: Vec::new(), holds_private: false, skipped: 0 };
+    let mut file = KeyFile { keys: Vec::new(), holds_private: false, skipped: 0, false_kid: None };
     for jwk in set.elements() {
         // Key directories publish keys of all types; only those that claim to be Ed25519 must be right.
         match public_key(jwk) {
-            Ok(key) => file.keys.push(key),
+            Ok(key) => {
+                file.false_kid = file.false_kid.or_else(|| false_kid(jwk, &key));
+                file.keys.push(key);
+            }
             Err(KeyError::Jwk(JwkFault::Type | JwkFault::Curve)) => file.skipped += 1,
             Err(error) => return Err(error),
         }
         file.holds_private |= jwk.member("d").is_some();
     }
     if file.keys.is_empty() { Err(KeyError::NoneInSet) } else { Ok(file) }
+}
+
+/// Returns the `kid` of a JWK if it is not an id of the key: neither the key_id of RER §6.5, nor the thumbprint of RFC 7638.
+fn false_kid(jwk: Value<'_>, key: &PublicKey) -> Option<String> {
+    let kid = jwk.member("kid")?;
+    let Some(kid) = kid.string() else { return Some(kid.kind().name().to_owned()) };
+    let members = format!(r#"{{"crv":"Ed25519","kty":"OKP","x":"{}"}}"#, key.to_base64url());
+    let thumbprint = KeyId(Digest::of(members.as_bytes()));
+    let is_own = KeyId::parse(&kid).is_some_and(|kid| kid == key.id() || kid == thumbprint);
+    (!is_own).then(|| kid.into_owned())
 }
 
 fn public_key(jwk: Value<'_>) -> Result<PublicKey, KeyError> {

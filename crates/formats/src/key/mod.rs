@@ -92,11 +92,13 @@ pub struct KeyFile {
     pub holds_private: bool,
     /// Number of keys of other types that a JWKS held.
     pub skipped: usize,
+    /// First `kid` of a JWK that is no id of its key; not safe to print.
+    pub false_kid: Option<String>,
 }
 
 impl KeyFile {
     fn of(key: PublicKey) -> Self {
-        Self { keys: vec![key], holds_private: false, skipped: 0 }
+        Self { keys: vec![key], holds_private: false, skipped: 0, false_kid: None }
     }
 }
 
@@ -183,9 +185,31 @@ mod tests {
         assert_eq!(read(&der()), expected);
         assert_eq!(read(PEM.as_bytes()), expected);
         assert_eq!(read(PEM.replace('\n', "\r\n").as_bytes()), expected);
-        let jwk = format!(r#" {{"kty":"OKP","crv":"Ed25519","x":"{X}","kid":"whatever"}} "#);
+        let jwk = format!(r#" {{"kty":"OKP","crv":"Ed25519","x":"{X}"}} "#);
         assert_eq!(read(jwk.as_bytes()), expected);
         assert_eq!(read(format!(r#"{{"keys":[{jwk}]}}"#).as_bytes()), expected);
+    }
+
+    /// RFC 8037 appendix A.3 has the thumbprint of this key.
+    #[test]
+    fn a_false_kid_is_told() {
+        let id = PublicKey::from_raw(&RAW).unwrap().id().to_string();
+        let thumbprint = "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k";
+        let other = PublicKey::from_raw(&Digest::of(b"other").as_bytes()[..])
+            .map_or(X.to_owned(), |key| key.id().to_string());
+        for (kid, expected) in [
+            (format!("\"{id}\""), None),
+            (format!("\"{thumbprint}\""), None),
+            (format!("\"{other}\""), Some(other.as_str())),
+            ("\"mine\"".into(), Some("mine")),
+            ("\"\"".into(), Some("")),
+            ("7".into(), Some("a number")),
+        ] {
+            let jwk = format!(r#"{{"kty":"OKP","crv":"Ed25519","x":"{X}","kid":{kid}}}"#);
+            assert_eq!(read(jwk.as_bytes()).unwrap().false_kid.as_deref(), expected, "{kid}");
+            let set = format!(r#"{{"keys":[{jwk}]}}"#);
+            assert_eq!(read(set.as_bytes()).unwrap().false_kid.as_deref(), expected, "{kid}");
+        }
     }
 
     #[test]

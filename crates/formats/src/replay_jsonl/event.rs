@@ -24,15 +24,11 @@ pub enum ReplayJsonlEventKind {
     Verification,
     /// The session ends.
     SessionEnd,
-    /// Money moved.
-    Payment,
-    /// An event of the agent's runtime.
-    RuntimeEvent,
 }
 
 impl ReplayJsonlEventKind {
     /// Every kind, in the order of the enum.
-    pub const ALL: [ReplayJsonlEventKind; 10] = [
+    pub const ALL: [ReplayJsonlEventKind; 8] = [
         Self::ReplayHeader,
         Self::SessionStart,
         Self::PlanStart,
@@ -41,8 +37,6 @@ impl ReplayJsonlEventKind {
         Self::StepComplete,
         Self::Verification,
         Self::SessionEnd,
-        Self::Payment,
-        Self::RuntimeEvent,
     ];
 
     /// Returns the text of the member `event`.
@@ -56,8 +50,6 @@ impl ReplayJsonlEventKind {
             Self::StepComplete => "StepComplete",
             Self::Verification => "Verification",
             Self::SessionEnd => "SessionEnd",
-            Self::Payment => "Payment",
-            Self::RuntimeEvent => "RuntimeEvent",
         }
     }
 
@@ -135,16 +127,6 @@ fields! {
     Confidence "confidence",
     TotalToolCalls "total_tool_calls",
     TotalLatencyMs "total_latency_ms",
-    Rail "rail",
-    AssetId "asset_id",
-    AmountMsats "amount_msats",
-    PaymentProof "payment_proof",
-    JobHash "job_hash",
-    Seq "seq",
-    RuntimeEventType "runtime_event_type",
-    PayloadHash "payload_hash",
-    Payload "payload",
-    IdempotencyKey "idempotency_key",
 }
 
 /// Reason why a line is not an event.

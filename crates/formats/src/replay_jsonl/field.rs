@@ -23,9 +23,7 @@ pub struct FieldFault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FieldRule {
     Any,
-    Object,
     Text,
-    TextOrNull,
     /// A text that could be the name of a folder, because the reference makes it one.
     FolderName,
     Time,
@@ -102,24 +100,6 @@ fn field_specs(kind: ReplayJsonlEventKind) -> &'static [FieldSpec] {
             (F::TotalToolCalls, R::Unsigned64, true),
             (F::TotalLatencyMs, R::Unsigned64, true),
         ],
-        ReplayJsonlEventKind::Payment => &[
-            (F::T, R::Time, true),
-            (F::Rail, R::Text, true),
-            (F::AssetId, R::Text, true),
-            (F::AmountMsats, R::Unsigned64, true),
-            (F::PaymentProof, R::Object, true),
-            (F::JobHash, R::TextOrNull, false),
-            (F::Status, R::Text, true),
-        ],
-        ReplayJsonlEventKind::RuntimeEvent => &[
-            (F::T, R::Time, true),
-            (F::SessionId, R::Text, true),
-            (F::Seq, R::Unsigned64, true),
-            (F::RuntimeEventType, R::Text, true),
-            (F::PayloadHash, R::Hash, true),
-            (F::Payload, R::Any, false),
-            (F::IdempotencyKey, R::TextOrNull, false),
-        ],
     }
 }
 
@@ -162,12 +142,8 @@ impl FieldRule {
             |holds: bool, wanted| if holds { Ok(()) } else { Err(RerStructureProblem::Value { wanted }) };
         match self {
             Self::Any => Ok(()),
-            Self::Object if value.kind() == ValueKind::Object => Ok(()),
-            Self::Object => Err(kind("an object")),
-            Self::TextOrNull | Self::Signed32OrNull | Self::Signed64OrNull if value.is_null() => Ok(()),
-            Self::Text | Self::TextOrNull if value.kind() == ValueKind::String => Ok(()),
+            Self::Signed32OrNull | Self::Signed64OrNull if value.is_null() => Ok(()),
             Self::Text
-            | Self::TextOrNull
             | Self::FolderName
             | Self::Time
             | Self::Hash
@@ -177,7 +153,7 @@ impl FieldRule {
             {
                 Err(kind("a string"))
             }
-            Self::Text | Self::TextOrNull => Ok(()),
+            Self::Text => Ok(()),
             Self::FolderName => {
                 is(value.string().is_some_and(|name| is_folder_name(&name)), "a name that a folder can have")
             }

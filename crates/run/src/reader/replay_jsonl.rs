@@ -93,11 +93,7 @@ pub(super) fn classify_line(line: Value<'_>) -> (Option<EventType>, Pairing) {
         Some(ReplayJsonlEventKind::StepComplete) => Some(EventType::StepCompleted),
         Some(ReplayJsonlEventKind::Verification) => Some(EventType::VerificationRan),
         Some(ReplayJsonlEventKind::SessionEnd) => Some(EventType::RunEnded),
-        Some(
-            ReplayJsonlEventKind::ReplayHeader
-            | ReplayJsonlEventKind::Payment
-            | ReplayJsonlEventKind::RuntimeEvent,
-        ) => None,
+        Some(ReplayJsonlEventKind::ReplayHeader) => None,
         // An entry of a timeline, whose calls have no ids.
         None if other_tag.is_some_and(|tag| tag.is_string("tool_call")) => {
             return (Some(EventType::ToolCalled), pairing_by_tool(tool));

@@ -2,6 +2,7 @@
 //! hash.
 
 use reenact_formats::model_io::{content_hash, pack, read_content_hash};
+use reenact_json::digest::constant_time_eq;
 use reenact_json::{Value, ValueKind};
 
 use super::{ModelIoFindings, ModelIoJob, SCHEMA, run_in_order, verify_with as verify_session_with};
@@ -79,7 +80,9 @@ fn check_binding(run: &[u8], report: &Report, options: &Options) -> Result<Sessi
     let computed = report.digests.iter().find(|(name, _)| *name == "model_io_hash").map(|(_, hash)| hash);
     match computed {
         None => Err(format!("run.json names {named}, but the session does not hold, so that it has no hash")),
-        Some(computed) if *computed == named => Ok(SessionBinding::Named),
+        Some(computed) if constant_time_eq(computed.as_bytes(), named.as_bytes()) => {
+            Ok(SessionBinding::Named)
+        }
         Some(computed) => Err(format!("run.json names {named}, recomputed {computed}")),
     }
 }

@@ -8,7 +8,7 @@ use reenact_formats::replay_jsonl::{
     Receipt, ReplayJsonlEventView, ReplayJsonlField, ReplayTotals, field, timestamp,
 };
 use reenact_json::canonical::ByteSink;
-use reenact_json::digest::Hasher;
+use reenact_json::digest::{Hasher, constant_time_eq};
 use reenact_json::{Digest, Limits, Value};
 
 use super::code::FaultCode;
@@ -477,7 +477,9 @@ fn check_text(
 ) {
     let string_of = |value: Option<Value<'_>>| value.and_then(text);
     // A value that is not a string was already reported as a fault of the line.
-    if string_of(own).is_some() && string_of(own) != string_of(other) {
+    let is_same =
+        |own: &str| string_of(other).is_some_and(|other| constant_time_eq(own.as_bytes(), other.as_bytes()));
+    if string_of(own).is_some_and(|own| !is_same(&own)) {
         let shown = |value| string_of(value).map_or("missing".into(), |text| shown_carried(&text));
         findings.push_at_line(
             line,

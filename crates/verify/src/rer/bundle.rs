@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use reenact_formats::FormatId;
 use reenact_formats::format::MANIFEST_FILE;
-use reenact_formats::key::{self, KeyError, PublicKey};
+use reenact_formats::key::{self, KeyError, KeyId, PublicKey};
 use reenact_formats::rer::manifest::{self, BlobView, RerManifestView};
 use reenact_formats::rer::{ARTIFACT_FILE, JWK_FILE, KEY_FILE, RerHead};
+use reenact_json::digest::constant_time_eq;
 use reenact_json::{Digest, Limits, Shown, SyntaxError, Value, ValueKind};
 
 use super::event_batch::{RerFindings, is_digest, shown_value};
@@ -109,7 +110,9 @@ pub fn verify_with<'a>(
     report.notes.extend(artifact.report.notes.iter().filter(is_here).cloned());
     report.details = ReportDetails::RerBundle { artifact_checks: artifact.report.checks.clone() };
     report.audit = artifact.report.audit.clone();
-    report.withheld = artifact.redacted;
+    let (events, redacted) =
+        artifact.events.as_ref().map_or((0, 0), |events| (events.count, events.redacted));
+    report.withheld = redacted;
     report.run = artifact.report.run.clone();
 
     match parse_manifest(members, options) {
@@ -127,8 +130,7 @@ pub fn verify_with<'a>(
         report.missing_key =
             artifact.report.missing_key.map(|key| MissingKey { checks: vec![ARTIFACT], ..key });
     }
-    report.summary =
-        super::verdict::conclusion(&report, !keys.is_empty(), artifact.events, artifact.redacted);
+    report.summary = super::verdict::conclusion(&report, !keys.is_empty(), events, redacted);
     report
 }
 
@@ -138,17 +140,26 @@ struct BundledArtifact {
     report: Report,
     /// Hash of the artifact as the manifest must state it, or why there is none.
     hash: Result<Digest, String>,
-    /// Carried `manifest_hash`.
-    manifest_hash: Option<String>,
+    /// Carried `manifest_hash`, or why it is not known.
+    manifest_hash: Result<Option<String>, &'static str>,
+    /// Events, or why they are not known.
+    events: Result<BundledEvents, &'static str>,
+    /// Key that the artifact names, if it is available.
+    key: Option<PublicKey>,
+}
+
+/// Facts about the events of a bundle's artifact that its manifest states, too.
+struct BundledEvents {
     /// Number of events.
-    events: usize,
+    count: usize,
     /// Number of withheld payloads.
     redacted: usize,
     /// Blobs that `rer.artifact.written` events name, by event index, or the reason why they name none.
     written_blobs: Vec<(usize, Result<Digest, &'static str>)>,
-    /// Key that the artifact names, if it is available.
-    key: Option<PublicKey>,
 }
+
+/// Reason of the checks that need an artifact, if there is none that can be read.
+const UNREADABLE_ARTIFACT: &str = "the artifact could not be read";
 
 impl BundledArtifact {
     /// Verifies the artifact. A missing one is verified as empty text.
@@ -174,15 +185,24 @@ impl BundledArtifact {
         let head = reader.head();
         let hash = match head.document {
             Some(document) => manifest::artifact_hash(document).map_err(|fault| fault.to_string()),
-            None => Err("the artifact could not be read".into()),
+            None => Err(UNREADABLE_ARTIFACT.into()),
+        };
+        let events = match head.events {
+            Some(ValueKind::Array) => Ok(BundledEvents {
+                count: findings.total.events,
+                redacted: findings.total.redacted.count(),
+                written_blobs: core::mem::take(&mut findings.total.written_blobs),
+            }),
+            _ => Err("the artifact has no list of events"),
         };
         let key_id = head.key_id().and_then(|id| key::KeyId::parse(&id));
         Self {
             hash,
-            manifest_hash: head.manifest_hash.and_then(|hash| hash.string()).map(|hash| hash.into_owned()),
-            events: findings.total.events,
-            redacted: findings.total.redacted.count(),
-            written_blobs: core::mem::take(&mut findings.total.written_blobs),
+            manifest_hash: Ok(head
+                .manifest_hash
+                .and_then(|hash| hash.string())
+                .map(|hash| hash.into_owned())),
+            events,
             key: key_id.and_then(|id| keys.find(&id)).map(|known| known.key),
             report: reader.into_report(findings, keys),
         }
@@ -192,11 +212,9 @@ impl BundledArtifact {
     fn from_unreadable(report: Report) -> Self {
         Self {
             report,
-            hash: Err("the artifact could not be read".into()),
-            manifest_hash: None,
-            events: 0,
-            redacted: 0,
-            written_blobs: Vec::new(),
+            hash: Err(UNREADABLE_ARTIFACT.into()),
+            manifest_hash: Err(UNREADABLE_ARTIFACT),
+            events: Err(UNREADABLE_ARTIFACT),
             key: None,
         }
     }
@@ -205,28 +223,43 @@ impl BundledArtifact {
 /// Returns the key in the bundle: `key.bin`, `key.jwk`, or both if they agree. `None` if there is none.
 ///
 /// # Errors
-/// Returns the reason if a key file is invalid or the two differ.
+/// Returns the reason if a key file is invalid, names another key, or the two differ.
 fn read_bundle_key(members: &BundleMembers, report: &mut Report) -> Result<Option<PublicKey>, String> {
     let bin = members.document(KEY_FILE).map(PublicKey::from_raw);
-    let jwk = members.document(JWK_FILE).map(|bytes| {
-        let file = key::read(bytes)?;
-        if file.holds_private {
-            report
-                .notes
-                .push("key.jwk holds the private key: whoever has this bundle can sign as its signer".into());
-        }
-        match file.keys.as_slice() {
-            [key] => Ok(*key),
-            _ => Err(KeyError::Unrecognised),
-        }
-    });
+    let jwk = members.document(JWK_FILE).map(|bytes| read_jwk(bytes, report));
     match (bin, jwk) {
         (Some(Err(error)), _) => Err(format!("key.bin: {error}")),
-        (_, Some(Err(error))) => Err(format!("key.jwk: {error}")),
+        (_, Some(Err(reason))) => Err(format!("key.jwk: {reason}")),
         (Some(Ok(bin)), Some(Ok(jwk))) if bin != jwk => Err("key.bin and key.jwk are different keys".into()),
         (Some(Ok(key)), _) | (None, Some(Ok(key))) => Ok(Some(key)),
         (None, None) => Ok(None),
     }
+}
+
+/// Returns the key in `key.jwk`. Its `kid` may be a label, which gets a note, but not the id of another key.
+///
+/// # Errors
+/// Returns the reason if the file is not one key, or its `kid` is the id of another key.
+fn read_jwk(bytes: &[u8], report: &mut Report) -> Result<PublicKey, String> {
+    let file = key::read(bytes).map_err(|error| error.to_string())?;
+    if file.holds_private {
+        report
+            .notes
+            .push("key.jwk holds the private key: whoever has this bundle can sign as its signer".into());
+    }
+    let [key] = file.keys.as_slice() else { return Err(KeyError::Unrecognised.to_string()) };
+    match file.false_kid {
+        Some(kid) if KeyId::parse(&kid).is_some() => {
+            return Err(format!("its kid is {}, but the key in it is {}", shown_carried(&kid), key.id()));
+        }
+        Some(kid) => report.notes.push(format!(
+            "key.jwk calls its key \"{}\", which is no id of it: {}",
+            Shown::new(&kid),
+            key.id()
+        )),
+        None => {}
+    }
+    Ok(*key)
 }
 
 /// Parses `manifest.json`.
@@ -267,25 +300,53 @@ fn check_manifest(
         (Ok(Some(own)), Some(signer)) if *own != signer => {
             report.fail(KEY_INTEGRITY, "the bundle's key is not the one that the artifact names");
         }
-        (Ok(own), given) if own.or(given).is_some() => {
-            let digest = own.or(given).map_or(Digest::of(b""), |key| key.digest());
+        (Ok(Some(own)), _) => {
+            let digest = own.digest();
             check_digest(report, KEY_INTEGRITY, "runtime_key_hash", view.runtime_key_hash, &digest);
         }
-        (Ok(_), _) => report.fail(KEY_INTEGRITY, "the bundle holds no key, and none was given for it"),
+        // A key that was given says nothing about what the bundle holds.
+        (Ok(None), _) => report.fail(KEY_INTEGRITY, "the bundle holds no key: neither key.bin nor key.jwk"),
     }
-    check_count(report, EVENT_COUNT, "total_event_count", view.total_event_count, artifact.events, "events");
-    let redacted = artifact.redacted;
-    check_count(
-        report,
-        REDACTED_COUNT,
-        "redacted_event_count",
-        view.redacted_event_count,
-        redacted,
-        "withheld payloads",
-    );
     let listed = check_blobs(&view, members, report);
+    match &artifact.events {
+        Ok(events) => check_events(&view, events, &listed, report),
+        Err(reason) => {
+            for check in [EVENT_COUNT, REDACTED_COUNT, BLOB_COMPLETENESS] {
+                report.fail(check, reason);
+            }
+        }
+    }
+    if let Some(name) = view.unknown_member {
+        let name = name.string().unwrap_or_default();
+        report.notes.push(format!("the manifest has a member of its own, \"{}\"", Shown::new(&name)));
+    }
+}
+
+/// Checks 7 to 9: the manifest lists the blobs and counts the events of the artifact.
+fn check_events(
+    view: &RerManifestView<'_>,
+    events: &BundledEvents,
+    listed: &BTreeSet<Digest>,
+    report: &mut Report,
+) {
+    let counts = [
+        (EVENT_COUNT, "total_event_count", view.total_event_count, events.count, "events"),
+        (
+            REDACTED_COUNT,
+            "redacted_event_count",
+            view.redacted_event_count,
+            events.redacted,
+            "withheld payloads",
+        ),
+    ];
+    for (check, name, value, counted, what) in counts {
+        if value.and_then(|value| value.unsigned_integer()) != Some(counted as u64) {
+            let found = shown_value(value);
+            report.fail(check, format!("{name} is {found}, the artifact has {counted} {what}"));
+        }
+    }
     let mut unlisted = Capped::default();
-    for (index, written) in &artifact.written_blobs {
+    for (index, written) in &events.written_blobs {
         match written {
             Ok(hash) if listed.contains(hash) => {}
             Ok(hash) => {
@@ -295,10 +356,6 @@ fn check_manifest(
         }
     }
     unlisted.lines(Clone::clone).into_iter().for_each(|line| report.fail(BLOB_COMPLETENESS, line));
-    if let Some(name) = view.unknown_member {
-        let name = name.string().unwrap_or_default();
-        report.notes.push(format!("the manifest has a member of its own, \"{}\"", Shown::new(&name)));
-    }
 }
 
 /// Fails a check if a carried digest differs from the computed one. `name` is the member.
@@ -319,8 +376,8 @@ fn check_digest(
 fn check_binding(view: &RerManifestView<'_>, artifact: &BundledArtifact, report: &mut Report) {
     let bundle_hash = view.bundle_hash.and_then(|hash| hash.string());
     match (&artifact.manifest_hash, bundle_hash) {
-        (Some(named), Some(found)) if *named == found => {}
-        (Some(named), _) => {
+        (Ok(Some(named)), Some(found)) if constant_time_eq(named.as_bytes(), found.as_bytes()) => {}
+        (Ok(Some(named)), _) => {
             let named = shown_carried(named);
             let found = shown_value(view.bundle_hash);
             report.fail(
@@ -328,28 +385,15 @@ fn check_binding(view: &RerManifestView<'_>, artifact: &BundledArtifact, report:
                 format!("the artifact's manifest_hash is {named}, bundle_hash is {found}"),
             );
         }
-        (None, _) => {
+        (Ok(None), _) => {
             report.fail(MANIFEST_BINDING, "the artifact names no manifest (manifest_hash is null or missing)")
         }
-    }
-}
-
-/// Fails a check if a carried number differs from the counted one.
-fn check_count(
-    report: &mut Report,
-    check: CheckId,
-    name: &str,
-    value: Option<Value<'_>>,
-    counted: usize,
-    what: &str,
-) {
-    if value.and_then(|value| value.unsigned_integer()) != Some(counted as u64) {
-        report.fail(check, format!("{name} is {}, the artifact has {counted} {what}", shown_value(value)));
+        (Err(reason), _) => report.fail(MANIFEST_BINDING, reason),
     }
 }
 
 /// Checks 6 and 10; returns the listed hashes. Blobs are found by their hash, whatever the files are
-/// called.
+/// called; but a file that is called by a hash must have that hash.
 fn check_blobs(view: &RerManifestView<'_>, members: &BundleMembers, report: &mut Report) -> BTreeSet<Digest> {
     let mut listed = BTreeSet::new();
     let Some(list) = view.blobs.filter(|blobs| blobs.kind() == ValueKind::Array) else {
@@ -401,24 +445,36 @@ fn check_blobs(view: &RerManifestView<'_>, members: &BundleMembers, report: &mut
             None => sizes.push(format!("blobs[{index}]: no file with the hash {hash}, so it has no size")),
         }
     }
-    wrong.lines(Clone::clone).into_iter().for_each(|line| report.fail(BLOB_INTEGRITY, line));
-    sizes.lines(Clone::clone).into_iter().for_each(|line| report.fail(BLOB_METADATA, line));
     let mut strangers = Capped::default();
     for (name, facts) in members.files() {
-        let claimed = name.strip_prefix("blobs/").and_then(|name| name.strip_suffix(".bin"));
-        let claimed = claimed.and_then(Digest::from_hex).filter(|hash| listed.contains(hash));
-        match claimed {
-            Some(hash) if hash == facts.digest || changed_blobs.contains(&hash) => {}
-            // The true blob exists under another name, but a reader that goes by names gets this file.
-            Some(_) => strangers
-                .push(format!("{name} is not the blob that its name says: it has the hash {}", facts.digest)),
-            None if listed.contains(&facts.digest) => {}
-            None => strangers
+        let is_listed = listed.contains(&facts.digest);
+        let is_blob = is_listed || name.starts_with("blobs/");
+        match claimed_hash(name).filter(|_| is_blob) {
+            // Readers that go by names get another blob than they ask for.
+            Some(hash) if hash != facts.digest => {
+                if !changed_blobs.contains(&hash) {
+                    let name = Shown::new(name);
+                    wrong.push(format!(
+                        "{name} is not the blob that its name says: it has the hash {}",
+                        facts.digest
+                    ));
+                }
+            }
+            _ if is_listed => {}
+            _ => strangers
                 .push(format!("{} is not listed in the manifest: nothing vouches for it", Shown::new(name))),
         }
     }
+    wrong.lines(Clone::clone).into_iter().for_each(|line| report.fail(BLOB_INTEGRITY, line));
+    sizes.lines(Clone::clone).into_iter().for_each(|line| report.fail(BLOB_METADATA, line));
     report.notes.extend(strangers.lines(Clone::clone));
     listed
+}
+
+/// Returns the hash that a file is named after, in either case and with any ending; `None` for any other name.
+fn claimed_hash(name: &str) -> Option<Digest> {
+    let file = name.rsplit('/').next()?;
+    Digest::from_hex(&file.split('.').next()?.to_ascii_lowercase())
 }
 
 /// Returns the report on an archive that was meant to be a bundle and could not be read to its end.

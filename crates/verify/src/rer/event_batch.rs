@@ -6,7 +6,7 @@ use core::fmt;
 
 use reenact_formats::rer::structure::{self, RerStructureFault};
 use reenact_formats::rer::{EventType, IndexedMember, RerEventItem, RerEventView, RerHashFault, RerVersion};
-use reenact_json::digest::Hasher;
+use reenact_json::digest::{Hasher, constant_time_eq};
 use reenact_json::{CanonicalFault, Digest, Value};
 
 use super::audit::{AuditedEvent, Auditor};
@@ -276,7 +276,7 @@ impl<'a> RerBatchFindings<'a> {
             }
             return;
         };
-        if !is_same_string(event.parent_event_hash, before.event_hash) {
+        if !is_same_hash(event.parent_event_hash, before.event_hash) {
             let fault = ChainFault::Parent {
                 carried: shown_value(event.parent_event_hash),
                 previous: shown_value(before.event_hash),
@@ -308,10 +308,10 @@ pub(super) fn is_digest(value: Option<Value<'_>>, digest: &Digest) -> bool {
     value.and_then(|value| value.with_string_bytes(|text| digest.is_hex(text))) == Some(true)
 }
 
-/// Returns true if two carried values are the same string. Both are public, so the time that the
-/// comparison takes reveals nothing.
-pub(super) fn is_same_string(a: Option<Value<'_>>, b: Option<Value<'_>>) -> bool {
-    matches!((a.and_then(|a| a.string_bytes()), b.and_then(|b| b.string_bytes())), (Some(a), Some(b)) if a == b)
+/// Returns true if two carried hashes are the same string. Compares in constant time.
+pub(super) fn is_same_hash(a: Option<Value<'_>>, b: Option<Value<'_>>) -> bool {
+    let (a, b) = (a.and_then(|a| a.string_bytes()), b.and_then(|b| b.string_bytes()));
+    matches!((a, b), (Some(a), Some(b)) if constant_time_eq(&a, &b))
 }
 
 /// Returns a carried value for a reason: a string shortened and escaped, a number as written, anything

@@ -10,7 +10,7 @@ use reenact_formats::rer::{EventType, RerEventItem, RerHashFault, RerHead, RerVe
 use reenact_json::{Digest, Shown, Value, ValueKind};
 
 use super::batch_reader::format_name;
-use super::event_batch::{RerBatchFindings, is_digest, is_same_string, shown_value};
+use super::event_batch::{RerBatchFindings, is_digest, is_same_hash, shown_value};
 use super::recovery::{RecoverySign, may_be_old_record};
 use super::{
     CHECKS, ENVELOPE_HASH, ENVELOPE_SIGNATURE, EVENT_CHAIN, LOG_HEAD, PAYLOAD_HASHES, RUNTIME_SIGNATURE,
@@ -115,7 +115,7 @@ fn check_events(head: &RerHead<'_>, findings: &RerBatchFindings<'_>, report: &mu
             RerEventItem::NotAnObject(_) => None,
         },
     };
-    if !is_same_string(head.log_head_hash, last) {
+    if !is_same_hash(head.log_head_hash, last) {
         let (head, last) = (shown_value(head.log_head_hash), shown_value(last));
         report.fail(LOG_HEAD, format!("log_head_hash is {head}, but event_hash of the last event is {last}"));
     }
@@ -176,9 +176,10 @@ fn check_runtime_signature(
     verdict
 }
 
-/// Returns the run and key that the record names, and the digest of the signed header.
+/// Returns the run and key that the record names, and the digest of the header. `manifest_hash` is left out: a run and its own
+/// bundle are one.
 fn run_identity(head: &RerHead<'_>, header: &Result<SignableHeaders, String>) -> Option<RunIdentity> {
-    let signable = header.as_ref().ok()?.with_manifest_hash.as_ref().ok()?;
+    let signable = header.as_ref().ok()?.without_manifest_hash.as_ref().ok()?;
     Some(RunIdentity {
         key_id: head.key_id()?.into_owned(),
         run_id: head.run_id?.string()?.into_owned(),

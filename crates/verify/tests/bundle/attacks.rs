@@ -3,6 +3,7 @@
 use reenact_formats::rer::RerVersion;
 use reenact_formats::rer::seal::Signer as _;
 use reenact_json::Digest;
+use reenact_verify::rer::bundle;
 use reenact_verify::rer::bundle::{
     ARTIFACT, ARTIFACT_HASH, BLOB_COMPLETENESS, BLOB_INTEGRITY, BLOB_METADATA, EVENT_COUNT, KEY_INTEGRITY,
     MANIFEST_BINDING, MANIFEST_INTEGRITY, REDACTED_COUNT,
@@ -299,6 +300,34 @@ fn each_attack_fails_exactly_the_checks_that_it_touches() {
             assert!(report.reasons.iter().any(|reason| reason.starts_with(&begin)), "{what}: {check}");
         }
         assert!(!report.summary.contains("intact") && !report.summary.contains("verified"), "{what}");
+    }
+}
+
+/// Nothing is known of the events of an artifact that cannot be read, so no statement about them holds, whatever the manifest
+/// counts.
+#[test]
+fn an_unreadable_artifact_answers_no_check_that_needs_it() {
+    let texts: [(&[u8], &str); 4] = [
+        (b"", "the artifact could not be read"),
+        (b"[]", "the artifact could not be read"),
+        (b"{\"events\":[]", "the artifact could not be read"),
+        (b"{\"events\":{}}", "the artifact has no list of events"),
+    ];
+    for (text, reason) in texts {
+        let mut files = Run { blobs: Vec::new(), ..Run::default() }.bundle(&TestKey::of(1), |manifest| {
+            manifest["total_event_count"] = json!(0);
+            manifest["redacted_event_count"] = json!(0);
+        });
+        files.insert("artifact.json".into(), text.to_vec());
+        let report = report_in_every_form(&files, &Keys::default(), reason);
+        let of_artifact =
+            [ARTIFACT, ARTIFACT_HASH, MANIFEST_BINDING, BLOB_COMPLETENESS, EVENT_COUNT, REDACTED_COUNT];
+        let expected: Vec<CheckId> =
+            bundle::CHECKS.into_iter().filter(|check| of_artifact.contains(check)).collect();
+        assert_eq!(failed(&report), expected, "{:#?}", report.reasons);
+        for check in [BLOB_COMPLETENESS, EVENT_COUNT, REDACTED_COUNT] {
+            assert!(report.reasons.contains(&format!("{check}: {reason}")), "{:#?}", report.reasons);
+        }
     }
 }
 

@@ -1,12 +1,13 @@
 //! The key of a bundle, and who vouches for it.
 
+use reenact_formats::rer::seal::Signer as _;
 use reenact_json::Digest;
 use reenact_verify::rer::bundle::KEY_INTEGRITY;
 use reenact_verify::{Keys, TargetOutcome, Trust, render};
 use serde_json::json;
 
 use crate::bundle_fixture::{KeyRing as _, Run, TestKey, bundle, failed};
-use crate::{jwk, other_key, put, report_in_every_form};
+use crate::{jwk, notes, other_key, put, report_in_every_form};
 
 #[test]
 fn who_vouches_for_the_key() {
@@ -44,7 +45,9 @@ fn keys_may_come_from_either_side() {
     let mut files = bundle();
     files.remove("key.bin");
     let report = report_in_every_form(&files, &keys, "no key file");
-    assert_eq!((failed(&report), report.signer.unwrap().trust), (vec![], Trust::Supplied));
+    // The key that was given checks the signatures, but the bundle still lacks the one that its manifest names.
+    assert_eq!((failed(&report), report.signer.unwrap().trust), (vec![KEY_INTEGRITY], Trust::Supplied));
+    assert_eq!(report.reasons, ["key_integrity: the bundle holds no key: neither key.bin nor key.jwk"]);
 
     put(&mut files, "key.jwk", &jwk(&TestKey::of(1)));
     let report = report_in_every_form(&files, &Keys::default(), "key.jwk only");
@@ -67,6 +70,32 @@ fn a_signer_cannot_pass_another_key_off() {
     let report = report_in_every_form(&files, &TestKey::of(1).keys(), "two keys");
     assert_eq!(failed(&report), [KEY_INTEGRITY]);
     assert_eq!(report.reasons, ["key_integrity: the bundle's key is not the one that the artifact names"]);
+}
+
+#[test]
+fn a_false_kid_is_noticed() {
+    let (key, other) = (TestKey::of(1), TestKey::of(9));
+    let (id, other) = (key.public_key().id().to_string(), other.public_key().id().to_string());
+    let mut files = bundle();
+    let mut with_kid = |kid: &str| {
+        let mut named = jwk(&key);
+        named["kid"] = json!(kid);
+        put(&mut files, "key.jwk", &named);
+        report_in_every_form(&files, &key.keys(), kid)
+    };
+    let own = with_kid(&id);
+    assert_eq!((failed(&own), notes(&own)), (vec![], vec![]));
+    let label = with_kid("ci\u{1b}[2J");
+    assert!(label.pass());
+    assert_eq!(
+        notes(&label),
+        [format!("key.jwk calls its key \"ci\\u{{1b}}[2J\", which is no id of it: {id}")]
+    );
+    let false_kid = with_kid(&other);
+    assert_eq!(
+        false_kid.reasons,
+        [format!("key_integrity: key.jwk: its kid is {other}, but the key in it is {id}")]
+    );
 }
 
 #[test]

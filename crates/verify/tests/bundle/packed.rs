@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::process::Command;
 
-use reenact_verify::{FormatId, Keys, Options, verify};
+use reenact_verify::demand::note_duplicate_runs;
+use reenact_verify::{FormatId, Keys, Options, TargetOutcome, verify};
 
 use crate::bundle_fixture::{
-    KeyRing as _, TestDir, TestKey, archives, bundle, failed, lay_out, report_of_path,
+    KeyRing as _, Run, TestDir, TestKey, archives, bundle, failed, lay_out, report_of_path, tar,
 };
 use crate::{notes, other_run, report_in_every_form, report_of, wrapped};
 
@@ -109,4 +110,29 @@ fn a_folder_around_some_of_it_is_part_of_the_names() {
     let report = report_in_every_form(&files, &Keys::default(), "one in the other");
     assert!(report.pass());
     assert_eq!(notes(&report).len(), 3, "{:#?}", report.notes);
+}
+
+/// A run and its own bundle are one record; another record of the same run is another, packed or not.
+#[test]
+fn a_run_beside_its_own_bundle_is_no_duplicate() {
+    let run = Run::default();
+    let key = TestKey::of(1);
+    let outcome =
+        |name: &str, bytes: &[u8]| (name.to_owned(), TargetOutcome::Report(report_of(bytes, &key.keys())));
+    let alone = run.artifact(&key, None);
+    let bundle = tar(&run.bundle(&key, |_| {}));
+    let mut outcomes = vec![outcome("run.rer.json", &alone), outcome("run.tar", &bundle)];
+    let before = outcomes.clone();
+    note_duplicate_runs(&mut outcomes);
+    assert_eq!(outcomes, before);
+
+    let other = Run { blobs: vec![b"other".to_vec()], ..Run::default() };
+    let other = tar(&other.bundle(&key, |_| {}));
+    outcomes.push(outcome("other.tar", &other));
+    note_duplicate_runs(&mut outcomes);
+    let duplicates = outcomes.iter().map(|(_, outcome)| match outcome {
+        TargetOutcome::Report(report) => report.has_duplicate,
+        TargetOutcome::Unreadable(_) => false,
+    });
+    assert_eq!(duplicates.collect::<Vec<_>>(), [true; 3]);
 }

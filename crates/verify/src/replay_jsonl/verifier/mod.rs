@@ -220,14 +220,19 @@ impl<'a> ReplayVerifier<'a> {
         {
             self.findings.warn(number, Warning::NotCanonical);
         }
-        self.check_order(number, event.kind);
-        self.check_time(number, event);
+        // An event that the format does not define is counted and noted, and nothing that it holds or follows is a fault.
+        // Only the header must be the first line of the file.
         let Some(kind) = event.kind else {
+            if self.events == 1 {
+                self.add_missing_header(number);
+            }
             self.unknown_events += 1;
             let name = event.tag.string().unwrap_or_default();
             self.first_unknown.get_or_insert_with(|| format!("line {number}: {}", Shown::new(&name)));
             return;
         };
+        self.check_order(number, kind);
+        self.check_time(number, event);
         let code = if kind == ReplayJsonlEventKind::ReplayHeader {
             FaultCode::HeaderField
         } else {
@@ -249,20 +254,15 @@ impl<'a> ReplayVerifier<'a> {
             }
             ReplayJsonlEventKind::Verification => self.check_verification(number, event),
             ReplayJsonlEventKind::SessionEnd => self.read_session_end(event),
-            ReplayJsonlEventKind::RuntimeEvent => self.check_runtime_event(number, event),
-            ReplayJsonlEventKind::StepComplete | ReplayJsonlEventKind::Payment => {}
+            ReplayJsonlEventKind::StepComplete => {}
         }
     }
 
     /// Checks which events may come where.
-    fn check_order(&mut self, number: u64, kind: Option<ReplayJsonlEventKind>) {
-        let is = |wanted| kind == Some(wanted);
+    fn check_order(&mut self, number: u64, kind: ReplayJsonlEventKind) {
+        let is = |wanted| kind == wanted;
         if self.events == 1 && !is(ReplayJsonlEventKind::ReplayHeader) {
-            self.findings.push_at_line(
-                number,
-                FaultCode::HeaderNotFirst,
-                "the first event is no ReplayHeader",
-            );
+            self.add_missing_header(number);
         }
         if is(ReplayJsonlEventKind::ReplayHeader) {
             self.headers += 1;
@@ -294,6 +294,11 @@ impl<'a> ReplayVerifier<'a> {
                 self.findings.push_at_line(number, FaultCode::EventAfterEnd, "an event after the SessionEnd");
             }
         }
+    }
+
+    /// Adds the fault of a first event that is no header.
+    fn add_missing_header(&mut self, number: u64) {
+        self.findings.push_at_line(number, FaultCode::HeaderNotFirst, "the first event is no ReplayHeader");
     }
 
     /// Warns if time runs backwards. That is no fault, since parallel calls return in any order.
@@ -334,7 +339,7 @@ impl<'a> ReplayVerifier<'a> {
         match event.get(ReplayJsonlField::Params) {
             Some(params) => {
                 self.hashes_checked += 1;
-                self.check_hash(number, FaultCode::ParamsHash, params, params_hash);
+                self.check_params_hash(number, params, params_hash);
             }
             None => self.calls_without_params += 1,
         }
@@ -423,35 +428,9 @@ impl<'a> ReplayVerifier<'a> {
         }
     }
 
-    /// Checks hash and session id of a `RuntimeEvent`.
-    fn check_runtime_event(&mut self, number: u64, event: &ReplayJsonlEventView<'_>) {
-        if let Some(payload) = event.get(ReplayJsonlField::Payload) {
-            self.hashes_checked += 1;
-            self.check_hash(
-                number,
-                FaultCode::PayloadHash,
-                payload,
-                event.get(ReplayJsonlField::PayloadHash),
-            );
-        }
-        let session = event.get(ReplayJsonlField::SessionId).map(ComparedText::of);
-        if let (Some(own), Some(session)) = (session, &self.session)
-            && own.digest != session.digest
-        {
-            let text = format!("session_id is {}, the session is {}", own.shown, session.shown);
-            self.findings.push_at_line(number, FaultCode::OtherSession, text);
-        }
-    }
-
-    /// Checks a hash against the value beside it.
-    fn check_hash(
-        &mut self,
-        number: u64,
-        code: FaultCode,
-        value: Value<'_>,
-        carried_hash: Option<Value<'_>>,
-    ) {
-        let name = if code == FaultCode::ParamsHash { "params_hash" } else { "payload_hash" };
+    /// Checks `params_hash` against the params beside it.
+    fn check_params_hash(&mut self, number: u64, value: Value<'_>, carried_hash: Option<Value<'_>>) {
+        let (name, code) = ("params_hash", FaultCode::ParamsHash);
         match hash::check(value, carried_hash, &mut self.hasher) {
             ReplayHashCheck::Matches => {}
             ReplayHashCheck::Differs(computed) => {
