@@ -65,7 +65,7 @@ impl Capture {
     }
 
     /// Records a request that came at `received_at`, before anything of it goes out. With a `gate` the request is
-    /// decided on first.
+    /// decided on first; its path must be below `base`, the base path of its upstream.
     ///
     /// Waits while the queue of the recorder thread is full. `guard` is held until the exchange is over.
     ///
@@ -75,6 +75,7 @@ impl Capture {
     pub async fn begin(
         &self,
         request: InboundRequest<'static>,
+        base: &str,
         received_at: Instant,
         gate: Option<&Arc<PolicyGate>>,
         guard: RecordingGuard,
@@ -85,7 +86,7 @@ impl Capture {
         let (admitted, (number, written)) = match gate {
             None => (None, self.recorder.enqueue(Observation::Request(Box::new(request)))),
             Some(gate) => {
-                let (admitted, queued) = Box::pin(gate.admit(request)).await?;
+                let (admitted, queued) = Box::pin(gate.admit(request, base)).await?;
                 (Some((Arc::clone(gate), admitted)), queued)
             }
         };

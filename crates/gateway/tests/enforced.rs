@@ -78,7 +78,14 @@ async fn requests_that_nobody_could_judge() {
         ),
         // Stored answers could be fetched later, with their tool calls.
         ("GET", "/responses/resp_1?stream=true", "", "allowed_tools", unknown("GET", "/responses/resp_1")),
-        ("GET", "/resp%6Fnses/resp_1", "", "allowed_tools", unknown("GET", "/resp%6Fnses/resp_1")),
+        (
+            "GET",
+            "/resp%6Fnses/resp_1",
+            "",
+            "unknown_form",
+            "GET /v1/resp%6Fnses/resp_1 has a sign in its path or query that servers read in different ways (%, ;, .., // or the like)".to_owned(),
+        ),
+        ("GET", "/files/file_1/content", "", "allowed_tools", unknown("GET", "/files/file_1/content")),
         ("GET", "/chat/completions/1", "", "allowed_tools", unknown("GET", "/chat/completions/1")),
         ("POST", "/chat/completions", "", "allowed_models", nameless.clone()),
         ("POST", "/chat/completions", "{", "allowed_models", nameless.clone()),

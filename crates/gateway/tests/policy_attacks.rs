@@ -99,7 +99,7 @@ pub(crate) const fn attack_at(
     rule: &'static str,
     reason: &'static str,
 ) -> Attack {
-    Attack { kind, path: Some(path), body: r#"{"model":"gpt-5"}"#, rule: Some(rule), reason }
+    Attack { kind, path: Some(path), body: "{}", rule: Some(rule), reason }
 }
 
 #[allow(dead_code, reason = "every interface has every kind so far")]

@@ -16,6 +16,7 @@ use reenact_formats::rer::envelope::policy::{
 };
 use reenact_json::Shown;
 use reenact_wire::request_form::{FormFindings, undated_tool};
+use reenact_wire::request_path::PathFault;
 
 /// Name of the rule that denies an action without its approval.
 pub const REQUIRED_APPROVALS: &str = "required_approvals";
@@ -152,6 +153,31 @@ impl PolicyRefusal {
             list.join(", ")
         );
         Self { rule: UNKNOWN_FORM, reason, retry_after: None }
+    }
+
+    /// Refuses a path that is not exactly one of the table, below the base path of its upstream.
+    pub fn of_path(fault: &PathFault, method: &str, path: &str, base: &str) -> Self {
+        let plain = path.split('?').next().unwrap_or_default();
+        let (shown, base) = (format!("{} {}", Shown::new(method), Shown::new(plain)), Shown::new(base));
+        let reason = match fault {
+            PathFault::Unknown => return Self::unknown_form(method, plain),
+            PathFault::Query(form) => return Self::unlisted_forms(std::slice::from_ref(form)),
+            PathFault::Odd => format!(
+                "{shown} has a sign in its path or query that servers read in different ways (%, ;, .., // or the like)"
+            ),
+            PathFault::OutsideBase => {
+                format!("{shown} is outside of {base}, the path that this run was given")
+            }
+        };
+        Self { rule: UNKNOWN_FORM, reason, retry_after: None }
+    }
+
+    /// Refuses a request that names two models: nobody knows which of them is asked.
+    pub fn two_models(model: &str, other: &str) -> Self {
+        let (model, other) = (Shown::new(model), Shown::new(other));
+        let reason =
+            format!("it names two models, \"{model}\" and \"{other}\", of which the vendor asks one");
+        Self { rule: EnvelopeRule::AllowedModels.name(), reason, retry_after: None }
     }
 
     /// Refuses an answer that cannot be parsed: it may ask for any tool.

@@ -4,7 +4,7 @@
 //! `None`, since a recorder must accept whatever an agent sends. Start reading at [`parse_request`] and
 //! [`parse_answer`].
 
-use reenact_json::{Limits, Value};
+use reenact_json::{Limits, Value, ValueKind};
 
 use crate::call_ids::CallIds;
 use crate::message::{ModelAnswer, ToolCall, ToolResult};
@@ -18,6 +18,8 @@ use crate::vendor::Vendor;
 pub struct ParsedRequest {
     /// Model that the request names.
     pub model: Option<String>,
+    /// Further models that the request names as the one to be asked, in its path or its parts, where that is another.
+    pub other_models: Vec<String>,
     /// Form in which the answer is to come.
     pub delivery: Delivery,
     /// Tool calls in earlier answers, which the request repeats as history.
@@ -43,7 +45,10 @@ pub struct ParsedRequest {
 pub fn parse_request(endpoint: Endpoint, path: &str, body: &[u8]) -> Option<ParsedRequest> {
     let document = Value::parse(body, &Limits::default()).ok()?;
     let protocol = endpoint.protocol();
-    Some(ParsedRequest { output: protocol.output_bound(document), ..protocol.parse_request(path, document) })
+    let mut request =
+        ParsedRequest { output: protocol.output_bound(document), ..protocol.parse_request(path, document) };
+    request.add_models(endpoint.vendor().and_then(|vendor| vendor.model_in_path(path)));
+    Some(request)
 }
 
 /// Parses a request to a vendor. Without a known interface there is no history to parse, but path or body may
@@ -57,11 +62,37 @@ pub fn parse_request_to(
     if let Some(endpoint) = endpoint {
         return parse_request(endpoint, path, body);
     }
-    let plain = ParsedRequest::from_document(Value::parse(body, &Limits::default()).ok()?);
-    Some(ParsedRequest { model: (vendor.0.model_in_path)(path).or(plain.model), ..plain })
+    let document = Value::parse(body, &Limits::default()).ok()?;
+    let plain = ParsedRequest::from_document(document);
+    let named = plain.model.clone();
+    let mut request = ParsedRequest { model: vendor.model_in_path(path).or(plain.model), ..plain };
+    request.add_models(named.into_iter().chain(models_of_parts(document)));
+    Some(request)
+}
+
+/// Returns the models that the parts of a request name, such as the requests of a batch.
+fn models_of_parts(document: Value<'_>) -> impl Iterator<Item = String> {
+    let parts = document.members().flat_map(|(_, part)| {
+        let one = (part.kind() == ValueKind::Object).then_some(part);
+        one.into_iter().chain(part.elements().filter(|element| element.kind() == ValueKind::Object))
+    });
+    parts.filter_map(|part| part.member("model")).map(|model| string_text(Some(model)).unwrap_or_default())
 }
 
 impl ParsedRequest {
+    /// Adds names of the model to be asked: the first is the model, if there was none, and others are kept beside it. Gemini's
+    /// collection `models/` is no part of a name.
+    fn add_models(&mut self, names: impl IntoIterator<Item = String>) {
+        for name in names {
+            let own = |name: &str| name.strip_prefix("models/").unwrap_or(name).to_owned();
+            match &self.model {
+                None => self.model = Some(name),
+                Some(model) if own(model) == own(&name) || self.other_models.contains(&name) => {}
+                Some(_) => self.other_models.push(name),
+            }
+        }
+    }
+
     /// Makes a request of the two members that most vendors call by the same name.
     pub(crate) fn from_members(model: Option<Value<'_>>, stream: Option<Value<'_>>) -> Self {
         let is_stream = stream.and_then(|stream| stream.boolean()) == Some(true);
@@ -109,4 +140,37 @@ pub fn is_stream(content_type: &str) -> bool {
 /// Returns the text of a string member; `None` for a missing member or another JSON type.
 pub(crate) fn string_text(value: Option<Value<'_>>) -> Option<String> {
     Some(value?.string()?.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_in_path_and_body() {
+        let of = |vendor, path: &str, body: &str| {
+            let endpoint = Endpoint::of(vendor, "POST", path);
+            let request = parse_request_to(vendor, endpoint, path, body.as_bytes()).unwrap();
+            (request.model.unwrap_or_default(), request.other_models)
+        };
+        let azure = "/openai/deployments/gpt-4o/chat/completions?api-version=1";
+        for (vendor, path, body, model, others) in [
+            (Vendor::OPENAI, azure, r#"{"model":"gpt-5"}"#, "gpt-5", vec!["gpt-4o"]),
+            (Vendor::OPENAI, azure, r#"{"model":"gpt-4o"}"#, "gpt-4o", vec![]),
+            (Vendor::OPENAI, azure, r#"{"messages":[]}"#, "gpt-4o", vec![]),
+            (Vendor::OPENAI, "/deployments/e/embeddings", r#"{"model":"f"}"#, "e", vec!["f"]),
+            (Vendor::OPENAI, "/v1/embeddings", r#"{"model":"e","x":{"model":"f"}}"#, "e", vec!["f"]),
+            (Vendor::GEMINI, "/v1/models/e:embedContent", r#"{"model":"models/e"}"#, "e", vec![]),
+            (
+                Vendor::GEMINI,
+                "/v1/models/e:batchEmbedContents",
+                r#"{"requests":[{"model":"models/e"},{"model":"models/f"},{"model":1}]}"#,
+                "e",
+                vec!["models/f", ""],
+            ),
+        ] {
+            let others = others.into_iter().map(str::to_owned).collect();
+            assert_eq!(of(vendor, path, body), (model.to_owned(), others), "{path} {body}");
+        }
+    }
 }

@@ -15,6 +15,7 @@
 //! | [`exchange`] | parsers for a request and its answer |
 //! | [`conversation`] | tool calls that an agent made between two requests |
 //! | [`request_form`] | forms that a request may hold, and what stands outside of them |
+//! | [`request_path`] | templates of paths, and their strict reading under an envelope |
 //! | [`call_ids`] | ids for tool calls whose vendor gives none |
 //! | [`key`] | match keys: equality of two requests |
 //! | [`prompt`] | the user's words in a request |
@@ -38,6 +39,7 @@ pub mod prompt;
 pub mod protocol;
 pub mod render;
 pub mod request_form;
+pub mod request_path;
 pub mod tool_calls;
 pub mod vendor;
 

@@ -44,16 +44,19 @@ pub(crate) struct VendorRow {
     pub(crate) origin: &'static str,
     /// Path of the default base address behind the origin; empty, or with a leading slash.
     pub(crate) base_path: &'static str,
+    /// Beginnings that a path may have behind the upstream's base path, under an envelope, each with a leading slash; the empty one
+    /// counts without being named. A segment `*` names a model.
+    pub(crate) path_prefixes: &'static [&'static str],
     /// Request headers that change the answer, and so are part of a match key.
     pub(crate) match_key_headers: &'static [&'static str],
     /// Path segments below which no model is called, whatever is sent: files, caches.
     pub(crate) non_model_segments: &'static [&'static str],
-    /// Path ends that take a `POST`, belong to no interface of the table, and cannot return tool calls.
-    pub(crate) toolless_path_ends: &'static [&'static str],
+    /// Templates of paths that take a `POST`, belong to no interface of the table, and cannot return tool calls.
+    pub(crate) toolless_paths: &'static [&'static str],
+    /// Members of a query that are known: they change neither the model nor the tools.
+    pub(crate) query_names: &'static [&'static str],
     /// Path ends whose requests cost nothing, such as those that count tokens.
     pub(crate) free_path_ends: &'static [&'static str],
-    /// Path segments below which the vendor stores answers of models, to be fetched later.
-    pub(crate) stored_answer_segments: &'static [&'static str],
     /// Returns the name that the price list has for an edition of a model; `None` if the name has no edition.
     pub(crate) model_without_edition: fn(model: &str) -> Option<&str>,
     /// List prices.
@@ -124,11 +127,9 @@ impl Vendor {
         !matches!(method, "GET" | "HEAD" | "OPTIONS") && !path_without_query(path).split('/').any(is_stored)
     }
 
-    /// Returns true if a `POST` to this path cannot return tool calls, though no interface of the table parses
-    /// it. Embeddings and token counts are such paths.
-    pub fn is_toolless_path(self, path: &str) -> bool {
-        let path = path_without_query(path);
-        self.0.toolless_path_ends.iter().any(|end| path.ends_with(end))
+    /// Returns the model that a path names; `None` if it names none.
+    pub fn model_in_path(self, path: &str) -> Option<String> {
+        (self.0.model_in_path)(path)
     }
 
     /// Returns true if requests to this path cost nothing, whatever model they name.
@@ -145,19 +146,6 @@ impl Vendor {
             usage.input_tokens
         }
     }
-}
-
-/// Returns true if a path leads to answers that some vendor stores, or contains a percent sign and so may be
-/// spelled to hide it.
-///
-/// The policy gate decides on such requests too, since a tool call that was withheld could be fetched there.
-pub fn fetches_stored_answers(path: &str) -> bool {
-    let path = path.split('?').next().unwrap_or_default();
-    let is_stored = |segment: &str| {
-        let mut segments = VENDORS.iter().flat_map(|vendor| vendor.0.stored_answer_segments);
-        segments.any(|stored| stored.eq_ignore_ascii_case(segment))
-    };
-    path.contains('%') || path.split('/').any(is_stored)
 }
 
 /// Returns a path without its query and without trailing slashes.
@@ -213,16 +201,6 @@ mod tests {
     }
 
     #[test]
-    fn interfaces_without_tools_are_their_vendors_own() {
-        assert!(Vendor::OPENAI.is_toolless_path("/v1/embeddings?x=/chat"));
-        assert!(Vendor::ANTHROPIC.is_toolless_path("/v1/messages/count_tokens/"));
-        assert!(Vendor::GEMINI.is_toolless_path("/v1beta/models/g:countTokens"));
-        assert!(!Vendor::OPENAI.is_toolless_path("/v1/xembeddings"));
-        assert!(!Vendor::OPENAI.is_toolless_path("/v1beta/models/g:countTokens"));
-        assert!(!Vendor::GEMINI.is_toolless_path("/v1beta/models/g:generateContent"));
-    }
-
-    #[test]
     fn counting_tokens_is_free_and_asking_is_not() {
         assert!(Vendor::ANTHROPIC.is_free_path("/v1/messages/count_tokens?beta=true"));
         assert!(Vendor::GEMINI.is_free_path("/v1beta/models/g:countTokens"));
@@ -238,12 +216,5 @@ mod tests {
         assert!(calls(Vendor::GEMINI, "POST", "/v1beta/models/g:embedContent"));
         assert!(!calls(Vendor::GEMINI, "POST", "/v1beta/cachedContents?key=x"));
         assert!(!calls(Vendor::GEMINI, "POST", "/upload/v1beta/files"));
-    }
-
-    #[test]
-    fn kept_answers_in_any_spelling() {
-        assert!(fetches_stored_answers("/v1/Responses/resp_1"));
-        assert!(fetches_stored_answers("/v1/r%65sponses/resp_1"));
-        assert!(!fetches_stored_answers("/v1/models?x=responses"));
     }
 }

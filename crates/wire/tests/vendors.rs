@@ -224,6 +224,7 @@ fn requests_tell_earlier_calls_and_results() {
             |id: &str, output: &str| ToolResult { id: id.into(), output: output.into(), is_error: false };
         let expected = ParsedRequest {
             model: Some("m".into()),
+            other_models: Vec::new(),
             delivery: Delivery::Events,
             earlier_calls: vec![call("c1", "lookup", "{}")],
             tool_results: vec![result("c1", "found"), result("c9", "ab")],

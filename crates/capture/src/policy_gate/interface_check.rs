@@ -1,31 +1,39 @@
-//! Check that the gate can judge a request: its interface, and everything in it, is known.
+//! Check that the gate can judge a request: its path, its interface, and everything in it, is known.
 
 use reenact_record::PolicyEngine;
 use reenact_record::observation::InboundRequest;
 use reenact_record::policy_engine::PolicyRefusal;
-use reenact_wire::{Endpoint, request_form};
+use reenact_wire::request_form;
+use reenact_wire::request_path::{KnownPath, PathFault, judge_path};
 
 use crate::parsed_body::{ParsedRequestBody, vendor_and_endpoint};
 
-/// Refuses a request to an unknown interface, whose answer could contain tool calls in a form that is not parsed, and a request
-/// with a form, a vendor's tool or a further model that the envelope does not allow.
+/// Refuses a request to a path that is not exactly that of a known interface below `base`, whose answer could contain tool calls in a
+/// form that is not parsed; a request that names two models; and a request with a form, a vendor's tool or a further model that the
+/// envelope does not allow.
 pub(super) fn check(
     request: &InboundRequest<'_>,
+    base: &str,
     parsed_body: &ParsedRequestBody,
     permissions: &PolicyEngine,
 ) -> Result<(), PolicyRefusal> {
-    let (vendor, endpoint) = vendor_and_endpoint(request);
-    if let Some(endpoint) = endpoint.filter(|endpoint| Endpoint::calls_a_model(*endpoint)) {
-        // A body that cannot be read names no model, and is refused for that.
-        if parsed_body.fault.is_some() || parsed_body.request.is_none() {
-            return Ok(());
-        }
-        let findings = request_form::check(endpoint, parsed_body.body(request), permissions.allowed_forms());
-        return permissions.check_forms(&findings);
-    }
-    if vendor.is_toolless_path(&request.path) {
+    let (vendor, _) = vendor_and_endpoint(request);
+    let (method, path, allowed) = (&*request.method, &*request.path, permissions.allowed_forms());
+    let refused = |fault: &PathFault| PolicyRefusal::of_path(fault, method, path, base);
+    let known = judge_path(vendor, base, method, path, allowed).map_err(|fault| refused(&fault))?;
+    // A body that cannot be read names no model, and is refused for that.
+    let Some(parsed) = parsed_body.request.as_ref().filter(|_| parsed_body.fault.is_none()) else {
         return Ok(());
+    };
+    if let Some(other) = parsed.other_models.first() {
+        return Err(PolicyRefusal::two_models(parsed.model.as_deref().unwrap_or_default(), other));
     }
-    let path = request.path.split('?').next().unwrap_or_default().trim_end_matches('/');
-    Err(PolicyRefusal::unknown_form(&request.method, path))
+    match known {
+        KnownPath::Model(endpoint) => {
+            permissions.check_forms(&request_form::check(endpoint, parsed_body.body(request), allowed))
+        }
+        KnownPath::Toolless => Ok(()),
+        // Such requests do not come here: nothing is decided on them.
+        KnownPath::ReadOnly => Err(refused(&PathFault::Unknown)),
+    }
 }

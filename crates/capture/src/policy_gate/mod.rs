@@ -24,7 +24,8 @@ use reenact_wire::conversation::Conversation;
 use reenact_wire::exchange::ParsedRequest;
 use reenact_wire::output_bound::OutputBound;
 use reenact_wire::price::{PriceTable, Rates};
-use reenact_wire::{ModelAnswer, ToolCall};
+use reenact_wire::request_path::{KnownPath, judge_path};
+use reenact_wire::{ModelAnswer, ToolCall, Vendor};
 
 use self::results::ForbiddenResult;
 use crate::charge::Charge;
@@ -137,7 +138,13 @@ impl PolicyGate {
         Self { recorder, prices, approvals, limits_spending, max_body_bytes, permissions, mode, state }
     }
 
-    /// Decides on a request. A request that may go out is logged and queued, together with its parsed body.
+    /// Returns true if a request calls no model and its path, below the upstream's base path, is known for that, so that there is
+    /// nothing to decide.
+    pub fn lets_pass(&self, vendor: Vendor, base: &str, method: &str, path: &str) -> bool {
+        judge_path(vendor, base, method, path, self.permissions.allowed_forms()) == Ok(KnownPath::ReadOnly)
+    }
+
+    /// Decides on a request to an upstream with this base path. A request that may go out is logged and queued, together with its parsed body.
     ///
     /// Returns the admitted call, and the ticket of the queued request. If the envelope asks for an approval, waits for the approver and then decides again, since
     /// other conditions may have changed.
@@ -147,9 +154,10 @@ impl PolicyGate {
     pub(crate) async fn admit(
         &self,
         request: InboundRequest<'static>,
+        base: &str,
     ) -> Result<(AdmittedCall, JobTicket), PolicyRefusal> {
         let parsed_body = ParsedRequestBody::of(&request, self.max_body_bytes);
-        let interface = interface_check::check(&request, &parsed_body, &self.permissions);
+        let interface = interface_check::check(&request, base, &parsed_body, &self.permissions);
         let nothing = ParsedRequest::default();
         let parsed = parsed_body.request.clone().filter(|_| parsed_body.fault.is_none());
         let parsed = parsed.as_deref().unwrap_or(&nothing);

@@ -20,7 +20,7 @@ use reenact_capture::observation::InboundRequest;
 use reenact_capture::{
     AgentReportFault, Capture, PolicyMode, PolicyRefusal, RecordingGuard, decode, is_stream,
 };
-use reenact_wire::{Endpoint, Vendor, error_reply, vendor};
+use reenact_wire::{Endpoint, Vendor, error_reply};
 use tokio::sync::watch;
 
 use self::body_batcher::BodyBatcher;
@@ -112,8 +112,8 @@ impl RecordingProxy {
     /// Serves one request: records it, sends it to its vendor, and returns the answer's head with a body that
     /// records itself.
     ///
-    /// The policy gate decides on requests that change something, and on those that could fetch a stored
-    /// answer. Under an enforced envelope the vendor is asked for an answer without content coding.
+    /// The policy gate decides on every request but those that are known to call no model, such as lists of
+    /// models. Under an enforced envelope the vendor is asked for an answer without content coding.
     ///
     /// # Errors
     /// [`AnswerAborted`] closes the connection without an answer, as the failure of the vendor would have.
@@ -124,14 +124,15 @@ impl RecordingProxy {
         guard: RecordingGuard,
     ) -> Result<Response<ClientBody>, AnswerAborted> {
         let in_flight = socket.in_flight();
-        let gate = self.capture.gate().filter(|_| {
-            let asks_model = !matches!(arrival.method.as_str(), "GET" | "HEAD" | "OPTIONS");
-            asks_model || vendor::fetches_stored_answers(arrival.path.as_str())
-        });
-        let endpoint = Endpoint::of(arrival.route.vendor, arrival.method.as_str(), arrival.path.as_str());
+        let (vendor, base) = (arrival.route.vendor, arrival.route.upstream.base_path());
+        let gate = self
+            .capture
+            .gate()
+            .filter(|gate| !gate.lets_pass(vendor, base, arrival.method.as_str(), arrival.path.as_str()));
+        let endpoint = Endpoint::of(vendor, arrival.method.as_str(), arrival.path.as_str());
         let (route, version, at) = (Arc::clone(&arrival.route), arrival.version, arrival.received_at);
         let (mut request, inbound) = split_request(arrival);
-        let exchange = match self.capture.begin(inbound, at, gate, guard).await {
+        let exchange = match self.capture.begin(inbound, route.upstream.base_path(), at, gate, guard).await {
             Ok(exchange) => exchange,
             Err(refused) => return Ok(denial_response(route.vendor, &refused)),
         };

@@ -20,6 +20,7 @@ use crate::exchange::ParsedRequest;
 use crate::message::{ModelAnswer, ToolCall, Usage};
 use crate::output_bound::OutputBound;
 use crate::request_form::RequestForms;
+use crate::request_path::ends_with_template;
 use crate::sse::RawSseEvent;
 use crate::tool_calls::{OpenCalls, ScannedAnswer, UnreadableAnswer};
 use crate::vendor::{Vendor, path_without_query};
@@ -57,8 +58,14 @@ pub(crate) trait Protocol: Send + Sync {
     /// Returns the vendor; `None` if all vendors have the interface.
     fn vendor(&self) -> Option<Vendor>;
 
-    /// Returns true for requests of this interface. The path has no query and no trailing slash.
-    fn matches(&self, method: &str, path: &str) -> bool;
+    /// Returns the method of requests of this interface.
+    fn method(&self) -> &'static str {
+        "POST"
+    }
+
+    /// Returns the templates of the interface's paths, without a leading slash. A segment `*` stands for a model, and so does the
+    /// star of `*:verb`.
+    fn paths(&self) -> &'static [&'static str];
 
     /// Returns true if a request of this interface calls a model.
     fn calls_a_model(&self) -> bool {
@@ -216,7 +223,16 @@ impl Endpoint {
     pub fn of(vendor: Vendor, method: &str, path: &str) -> Option<Self> {
         let path = path_without_query(path);
         let is_theirs = |endpoint: &Self| endpoint.vendor().is_none_or(|of| of == vendor);
-        PROTOCOLS.into_iter().filter(is_theirs).find(|endpoint| endpoint.0.matches(method, path))
+        let is_here = |endpoint: &Self| {
+            let (due, templates) = endpoint.paths();
+            method == due && templates.iter().any(|template| ends_with_template(path, template))
+        };
+        PROTOCOLS.into_iter().filter(is_theirs).find(is_here)
+    }
+
+    /// Returns the method of the interface, and the templates of its paths.
+    pub(crate) fn paths(self) -> (&'static str, &'static [&'static str]) {
+        (self.0.method(), self.0.paths())
     }
 
     /// Returns the interface whose answers look like this document; for foreign records that do not name it.
@@ -291,11 +307,6 @@ impl fmt::Debug for Endpoint {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "Endpoint({})", self.name())
     }
-}
-
-/// Returns true if a path equals `end`, or ends with `end` behind a slash.
-fn ends_with_segments(path: &str, end: &str) -> bool {
-    path.strip_suffix(end).is_some_and(|before| before.is_empty() || before.ends_with('/'))
 }
 
 #[cfg(test)]

@@ -36,9 +36,13 @@ impl Protocol for GenerateContentProtocol {
         Some(Vendor::GEMINI)
     }
 
-    fn matches(&self, method: &str, path: &str) -> bool {
-        let verb = vendor::model_and_verb(path).map(|(_, verb)| verb);
-        method == "POST" && matches!(verb, Some("generateContent" | "streamGenerateContent"))
+    fn paths(&self) -> &'static [&'static str] {
+        &[
+            "models/*:generateContent",
+            "models/*:streamGenerateContent",
+            "tunedModels/*:generateContent",
+            "tunedModels/*:streamGenerateContent",
+        ]
     }
 
     fn request_forms(&self) -> &'static RequestForms {

@@ -1,4 +1,4 @@
-//! Lists of models: `GET /models` of all vendors.
+//! Lists of models: `GET /models` of all vendors, and `GET /models/{model}`.
 //!
 //! These requests call no model. The row exists so that they are told apart from requests to unknown
 //! interfaces.
@@ -23,8 +23,12 @@ impl Protocol for ModelsProtocol {
         None
     }
 
-    fn matches(&self, method: &str, path: &str) -> bool {
-        method == "GET" && super::ends_with_segments(path, "models")
+    fn method(&self) -> &'static str {
+        "GET"
+    }
+
+    fn paths(&self) -> &'static [&'static str] {
+        &["models", "models/*"]
     }
 
     fn calls_a_model(&self) -> bool {

@@ -12,7 +12,7 @@ use crate::error_reply::ErrorReply;
 use crate::message::Usage;
 use crate::output_bound::is_other_than;
 use crate::price::{ListPrice, without_date};
-use crate::vendor::VendorRow;
+use crate::vendor::{VendorRow, path_without_query};
 
 /// Row of OpenAI in the table of vendors.
 pub(crate) static VENDOR: VendorRow = VendorRow {
@@ -22,21 +22,23 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
     key_variables: &["OPENAI_API_KEY"],
     origin: "https://api.openai.com",
     base_path: "/v1",
+    // Azure's addresses name the model, as a deployment.
+    path_prefixes: &["/v1", "/openai/v1", "/openai/deployments/*", "/deployments/*"],
     match_key_headers: &["openai-beta"],
     non_model_segments: &[],
-    toolless_path_ends: &[
-        "/embeddings",
-        "/moderations",
-        "/responses/input_tokens",
-        "/images/generations",
-        "/audio/speech",
+    toolless_paths: &[
+        "embeddings",
+        "moderations",
+        "responses/input_tokens",
+        "images/generations",
+        "audio/speech",
     ],
+    query_names: &["after", "api-version", "limit", "order"],
     free_path_ends: &["/moderations", "/responses/input_tokens"],
-    stored_answer_segments: &["batches", "completions", "conversations", "messages", "responses", "threads"],
     model_without_edition: without_date,
     prices: &PRICES,
     counts_cached_as_input: true,
-    model_in_path: |_| None,
+    model_in_path: deployment,
     error_body,
     denied_status,
 };
@@ -70,6 +72,13 @@ const UNLISTED_TIER: &str = "its `service_tier` has prices of its own, which are
 /// Returns true if a `service_tier` is none of those that cost the list price, or less.
 fn is_unlisted_tier(tier: Option<Value<'_>>) -> bool {
     is_other_than(tier, &["auto", "default", "flex"])
+}
+
+/// Returns the model of `…/deployments/{model}/…`, which is how Azure's addresses name it.
+fn deployment(path: &str) -> Option<String> {
+    let mut segments = path_without_query(path).split('/');
+    segments.find(|segment| *segment == "deployments")?;
+    segments.next().map(str::to_owned)
 }
 
 /// Writes `{"error": {"message": …, "type": …, "param": null, "code": …}}`.

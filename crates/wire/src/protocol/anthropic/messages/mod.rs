@@ -14,7 +14,7 @@ use crate::exchange::{ParsedRequest, string_text};
 use crate::message::{ModelAnswer, ToolCall, Usage};
 use crate::output_bound::{OutputBound, is_other_than};
 use crate::protocol::reading::{event_type, is_list, is_object, optional_object};
-use crate::protocol::{Delivery, Protocol, StreamAssembler, ends_with_segments};
+use crate::protocol::{Delivery, Protocol, StreamAssembler};
 use crate::request_form::RequestForms;
 use crate::sse::RawSseEvent;
 use crate::tool_calls::{OpenCalls, PartialCall, ScannedAnswer, UnreadableAnswer, part_index};
@@ -32,8 +32,8 @@ impl Protocol for MessagesProtocol {
         Some(Vendor::ANTHROPIC)
     }
 
-    fn matches(&self, method: &str, path: &str) -> bool {
-        method == "POST" && ends_with_segments(path, "messages")
+    fn paths(&self) -> &'static [&'static str] {
+        &["messages"]
     }
 
     fn request_forms(&self) -> &'static RequestForms {

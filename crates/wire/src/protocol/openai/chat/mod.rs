@@ -13,7 +13,7 @@ use crate::exchange::ParsedRequest;
 use crate::message::{ModelAnswer, ToolCall, Usage};
 use crate::output_bound::{OutputBound, is_set};
 use crate::protocol::reading::{is_list, is_object, optional_object, optional_objects};
-use crate::protocol::{Delivery, Protocol, StreamAssembler, ends_with_segments, is_end_mark};
+use crate::protocol::{Delivery, Protocol, StreamAssembler, is_end_mark};
 use crate::request_form::RequestForms;
 use crate::sse::RawSseEvent;
 use crate::tool_calls::{OpenCalls, ScannedAnswer, UnreadableAnswer, part_index};
@@ -31,8 +31,8 @@ impl Protocol for ChatCompletionsProtocol {
         Some(Vendor::OPENAI)
     }
 
-    fn matches(&self, method: &str, path: &str) -> bool {
-        method == "POST" && ends_with_segments(path, "chat/completions")
+    fn paths(&self) -> &'static [&'static str] {
+        &["chat/completions"]
     }
 
     fn request_forms(&self) -> &'static RequestForms {

@@ -16,7 +16,7 @@ use crate::exchange::{ParsedRequest, string_text};
 use crate::message::{ModelAnswer, ToolCall, Usage};
 use crate::output_bound::{OutputBound, is_set};
 use crate::protocol::reading::{event_type, is_list, is_object, optional_object};
-use crate::protocol::{Delivery, Protocol, StreamAssembler, ends_with_segments};
+use crate::protocol::{Delivery, Protocol, StreamAssembler};
 use crate::request_form::RequestForms;
 use crate::sse::RawSseEvent;
 use crate::tool_calls::{OpenCalls, PartialCall, ScannedAnswer, UnreadableAnswer, part_index};
@@ -34,8 +34,8 @@ impl Protocol for ResponsesProtocol {
         Some(Vendor::OPENAI)
     }
 
-    fn matches(&self, method: &str, path: &str) -> bool {
-        method == "POST" && ends_with_segments(path, "responses")
+    fn paths(&self) -> &'static [&'static str] {
+        &["responses"]
     }
 
     fn request_forms(&self) -> &'static RequestForms {
