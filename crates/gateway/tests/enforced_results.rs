@@ -5,9 +5,12 @@ mod support;
 
 use std::time::Duration;
 
-use reenact_testkit::{Script, ScriptedReply, ScriptedVendor};
+use reenact_testkit::{Script, ScriptedAnswer, ScriptedReply, ScriptedVendor};
 use serde_json::{Value, json};
 use support::enforced::{EnforcedRun, ModelApi};
+
+/// Reason of a denial of a result whose call nobody saw.
+const UNSEEN: &str = "a result answers no call that was seen, so nobody knows which tool it is of";
 
 /// Returns a request with the result of call `id`. With `tool` its history contains the call of that tool.
 fn request_with_result(api: ModelApi, id: &str, tool: Option<&str>, output: &str) -> String {
@@ -44,7 +47,10 @@ async fn of_a_tool_that_nobody_asked_for() {
         for (tool, name) in [(None, "unknown"), (Some("rm"), "rm")] {
             let vendor = ScriptedVendor::start(Script::echo()).unwrap();
             let run = EnforcedRun::default().start(&vendor);
-            let reason = format!("the tool \"{name}\" is not on the list");
+            let reason = match tool {
+                Some(_) => format!("the tool \"{name}\" is not on the list"),
+                None => UNSEEN.to_owned(),
+            };
             let due = api.denial_body("permission_error", "allowed_tools", &reason);
             // Repeated requests stay denied, also with another result.
             for output in ["gone", "gone", "not gone"] {
@@ -161,4 +167,60 @@ async fn of_a_tool_that_needed_an_approval() {
     assert_eq!(response.text(), ModelApi::Chat.denial_body("permission_error", "required_approvals", reason));
     assert_eq!(vendor.requests(), []);
     run.seal().await.assert_rules_pass();
+}
+
+/// A list that has the word `unknown` allows no result of an unknown call.
+#[tokio::test(flavor = "multi_thread")]
+async fn of_no_call_at_all() {
+    for api in ModelApi::ALL {
+        let vendor = ScriptedVendor::start(Script::echo()).unwrap();
+        let run = EnforcedRun { tools: vec!["lookup", "unknown"], ..EnforcedRun::default() }.start(&vendor);
+        let whole: Value = serde_json::from_str(&request_with_result(api, "x", None, "42")).unwrap();
+        for id in [json!(null), json!(7), json!(""), json!("never seen")] {
+            let mut body = whole.clone();
+            match api {
+                ModelApi::Chat => body["messages"][1]["tool_call_id"] = id.clone(),
+                ModelApi::Responses => body["input"][1]["call_id"] = id.clone(),
+                ModelApi::Messages => body["messages"][1]["content"][0]["tool_use_id"] = id.clone(),
+            }
+            let response = api.client(&run).post(api.path(), &body.to_string()).await;
+            let due = api.denial_body("permission_error", "allowed_tools", UNSEEN);
+            assert_eq!((response.status(), response.text()), (403, due.as_str()), "{api:?} {id}");
+        }
+        assert_eq!(vendor.requests(), []);
+        let sealed = run.seal().await;
+        assert_eq!(sealed.payloads("rer.tool.called"), Vec::<&Value>::new());
+        sealed.assert_rules_pass();
+    }
+}
+
+/// The older calls of functions have no ids: the function's name and the order tie a result to its call.
+#[tokio::test(flavor = "multi_thread")]
+async fn of_functions_without_ids() {
+    let answer = r#"{"id":"c","object":"chat.completion","created":1,"model":"gpt-5","choices":[{"index":0,"message":{"role":"assistant","content":null,"function_call":{"name":"lookup","arguments":"{}"}},"finish_reason":"function_call"}]}"#;
+    let vendor =
+        ScriptedVendor::start(Script::answering(|_| ScriptedAnswer::json(200, answer.as_bytes()))).unwrap();
+    let run = EnforcedRun::default().start(&vendor);
+    let body = |more: &str| {
+        format!(
+            r#"{{"model":"gpt-5","max_tokens":9,"functions":[{{"name":"lookup"}}],"messages":[{{"role":"user","content":"hi"}}{more}]}}"#
+        )
+    };
+    let round = |output: &str| {
+        format!(
+            r#",{{"role":"assistant","content":null,"function_call":{{"name":"lookup","arguments":"{{}}"}}}},{{"role":"function","name":"lookup","content":"{output}"}}"#
+        )
+    };
+    let client = run.openai();
+    for history in [String::new(), round("1"), round("1") + &round("2")] {
+        assert_eq!(client.post("/chat/completions", &body(&history)).await.status(), 200);
+    }
+    let extra = round("1") + r#",{"role":"function","name":"lookup","content":"3"}"#;
+    assert_eq!(client.post("/chat/completions", &body(&extra)).await.status(), 403);
+    let sealed = run.seal().await;
+    let outputs: Vec<&Value> =
+        sealed.payloads("rer.tool.returned").iter().map(|payload| &payload["output"]).collect();
+    assert_eq!(outputs, ["1", "2", "the run ended before a result was seen"]);
+    assert_eq!(sealed.payloads("rer.tool.called").len(), 3, "each call that was asked for, once");
+    sealed.assert_rules_pass();
 }

@@ -186,6 +186,12 @@ impl PolicyRefusal {
         Self { rule: EnvelopeRule::AllowedTools.name(), reason, retry_after: None }
     }
 
+    /// Refuses the result of a tool that answers no call which was seen: nobody knows which tool it is of.
+    pub fn unseen_call() -> Self {
+        let reason = "a result answers no call that was seen, so nobody knows which tool it is of".to_owned();
+        Self { rule: EnvelopeRule::AllowedTools.name(), reason, retry_after: None }
+    }
+
     /// Refuses a call whose cost can be neither bounded nor counted.
     pub fn uncountable(problem: &str) -> Self {
         let reason = format!("nobody could count what this call costs: {problem}");

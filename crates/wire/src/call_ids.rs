@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use reenact_json::Digest;
+use reenact_json::{Digest, Jcs, Value, canonical};
 
 use crate::message::ToolCall;
 
@@ -24,6 +24,12 @@ impl CallIds {
     pub fn of(beginning: &[u8]) -> Self {
         let conversation_digest = Digest::of(beginning).to_string().chars().take(12).collect();
         Self { conversation_digest, counts: BTreeMap::new() }
+    }
+
+    /// Makes the generator of the conversation that begins with this message, in whatever way the message is spelled. All
+    /// requests of one conversation begin with it.
+    pub(crate) fn of_message(message: Value<'_>) -> Self {
+        Self::of(&canonical::to_vec(message, Jcs).unwrap_or_else(|_| message.text().to_vec()))
     }
 
     /// Counts the next calls of the conversation, and sets the id of those that have none to

@@ -39,16 +39,17 @@ impl Conversation {
 
     /// Adds the tool calls of a model's answer.
     pub fn add_answer(&mut self, answer: &ModelAnswer) {
-        for call in &answer.tool_calls {
+        for call in answer.tool_calls.iter().filter(|call| !call.id.is_empty()) {
             self.calls.insert(call.id.clone(), call.clone());
         }
     }
 
     /// Adds a request, and returns the calls whose results appear in it for the first time, in order.
     ///
-    /// A result that differs from the one reported before for the same call is reported again.
+    /// A result that differs from the one reported before for the same call is reported again. A result without an id answers no
+    /// call.
     pub fn add_request(&mut self, request: &ParsedRequest) -> Vec<InferredCall> {
-        for call in &request.earlier_calls {
+        for call in request.earlier_calls.iter().filter(|call| !call.id.is_empty()) {
             self.calls.entry(call.id.clone()).or_insert_with(|| call.clone());
         }
         let mut inferred = Vec::new();

@@ -36,7 +36,7 @@ pub struct ToolCall {
 /// Result of a tool, as an agent hands it to a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolResult {
-    /// Id of the call that the result answers.
+    /// Id of the call that the result answers; empty if it names none.
     pub id: String,
     /// Output of the tool: its text, or the JSON that was handed over.
     pub output: String,

@@ -33,13 +33,17 @@ impl GateState {
         let mut brought = self.take_retriable(request);
         brought.extend(self.conversation.add_request(request));
         for InferredCall { call, result } in brought {
-            if !self.allowed_calls.remove(&result.id) {
+            if result.id.is_empty() || !self.allowed_calls.remove(&result.id) {
+                let is_unseen = call.is_none();
                 let unknown = call.clone().unwrap_or_else(unseen_call);
                 let inferred = ToolCall { id: result.id.clone(), ..unknown };
                 let wanted = tool_request(&inferred.name, at);
+                // No list allows a tool that nobody knows.
+                let unseen = is_unseen.then(PolicyRefusal::unseen_call);
+                let refused = unseen.or_else(|| self.engine.evaluate(&wanted).refusal());
                 if self.engine.mode() == PolicyMode::Warn {
-                    self.note_call(&inferred, at, outcome);
-                } else if let Some(refused) = self.engine.evaluate(&wanted).refusal() {
+                    self.note_call(&inferred, refused, at, outcome);
+                } else if let Some(refused) = refused {
                     outcome.push((denied_action(Action::Tool, &inferred.name, at, &refused), None));
                     self.forbidden_results
                         .insert(result.id.clone(), ForbiddenResult { call, result, refused });

@@ -92,7 +92,8 @@ impl GateState {
     /// Decides on the tool calls of an answer that was handed on, and counts them.
     pub(super) fn note_answer(&mut self, answer: &AnswerCalls, at: Duration, outcome: &mut DecisionJobs) {
         for call in &answer.calls {
-            self.note_call(call, at, outcome);
+            let refused = self.engine.evaluate(&tool_request(&call.name, at)).refusal();
+            self.note_call(call, refused, at, outcome);
         }
         self.allowed_calls.extend(answer.calls.iter().map(|call| call.id.clone()));
         self.conversation
@@ -104,11 +105,15 @@ impl GateState {
         }
     }
 
-    /// Decides on a tool call that happens, and counts it.
-    pub(super) fn note_call(&mut self, call: &ToolCall, at: Duration, outcome: &mut DecisionJobs) {
-        let wanted = tool_request(&call.name, at);
-        let refused = self.engine.evaluate(&wanted).refusal();
-        self.engine.begin_action(&wanted);
+    /// Records the decision on a tool call that happens, and counts it.
+    pub(super) fn note_call(
+        &mut self,
+        call: &ToolCall,
+        refused: Option<PolicyRefusal>,
+        at: Duration,
+        outcome: &mut DecisionJobs,
+    ) {
+        self.engine.begin_action(&tool_request(&call.name, at));
         outcome.push((unenforced(allowed_call(call, at, None), refused), None));
     }
 }

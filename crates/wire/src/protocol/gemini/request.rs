@@ -2,7 +2,7 @@
 //!
 //! The vendor accepts members in both spellings, such as `functionCall` and `function_call`.
 
-use reenact_json::{Jcs, Value, ValueKind, canonical};
+use reenact_json::{Value, ValueKind};
 
 use super::read;
 use super::vendor::model_and_verb;
@@ -29,17 +29,16 @@ pub(super) fn parse(path: &str, document: Value<'_>) -> ParsedRequest {
         _ => Delivery::Document,
     };
     let contents = document.member("contents");
+    let system = member_in_either_case(document, "systemInstruction", "system_instruction");
     let mut request =
         ParsedRequest { model: named.map(|(model, _)| model), delivery, ..ParsedRequest::default() };
-    // Some clients send one content instead of a list.
-    let one = contents.filter(|contents| contents.kind() == ValueKind::Object);
-    let contents = contents.into_iter().flat_map(|contents| contents.elements()).chain(one);
     let mut call_ids = None;
     // Calls without a result so far.
     let mut open: Vec<ToolCall> = Vec::new();
-    for content in contents {
-        let ids = call_ids.get_or_insert_with(|| CallIds::of(&first_content(content)));
-        let parts = || content.member("parts").into_iter().flat_map(|parts| parts.elements());
+    // An instruction should have no results in it, and is looked through all the same.
+    for content in objects(contents).chain(objects(system)) {
+        let ids = call_ids.get_or_insert_with(|| CallIds::of_message(content));
+        let parts = || objects(content.member("parts"));
         let mut calls: Vec<ToolCall> = parts()
             .filter_map(|part| member_in_either_case(part, "functionCall", "function_call"))
             .map(read::tool_call)
@@ -51,7 +50,7 @@ pub(super) fn parse(path: &str, document: Value<'_>) -> ParsedRequest {
         for response in
             parts().filter_map(|part| member_in_either_case(part, "functionResponse", "function_response"))
         {
-            request.tool_results.extend(tool_result(response, &mut open));
+            request.tool_results.push(tool_result(response, &mut open));
         }
     }
     request.call_ids = Some(call_ids.unwrap_or_default());
@@ -80,17 +79,17 @@ fn asks_for_events(path: &str) -> bool {
     query.split('&').any(|pair| pair.eq_ignore_ascii_case("alt=sse"))
 }
 
-/// Returns the canonical form of a conversation's first content, from which call ids are derived. All requests
-/// of one conversation begin with it.
-fn first_content(content: Value<'_>) -> Vec<u8> {
-    canonical::to_vec(content, Jcs).unwrap_or_else(|_| content.text().to_vec())
+/// Returns the elements of a list. Some clients send one content or part instead of a list, which then is the only element.
+fn objects(list: Option<Value<'_>>) -> impl Iterator<Item = Value<'_>> {
+    let one = list.filter(|list| list.kind() == ValueKind::Object);
+    list.into_iter().flat_map(|list| list.elements()).chain(one)
 }
 
 /// Returns a result with the id of its call: the id that it names, or that of the first call of the same tool
 /// without a result. If the conversation has no such call, the name of the tool serves as id.
-fn tool_result(response: Value<'_>, open: &mut Vec<ToolCall>) -> Option<ToolResult> {
+fn tool_result(response: Value<'_>, open: &mut Vec<ToolCall>) -> ToolResult {
     let [id, name, output] = response.select_members(["id", "name", "response"]);
-    let name = string_text(name)?;
+    let name = string_text(name).unwrap_or_default();
     let id = string_text(id).filter(|id| !id.is_empty());
     let found = open.iter().position(|call| match &id {
         Some(id) => call.id == *id,
@@ -98,11 +97,11 @@ fn tool_result(response: Value<'_>, open: &mut Vec<ToolCall>) -> Option<ToolResu
     });
     let call = found.map(|at| open.remove(at).id);
     let is_error = output.is_some_and(|output| output.member("error").is_some_and(|error| !error.is_null()));
-    Some(ToolResult {
+    ToolResult {
         id: id.or(call).unwrap_or(name),
         output: output.map(result_text).unwrap_or_default(),
         is_error,
-    })
+    }
 }
 
 /// Returns the text of a response: the value of a lone `result` or `output` string, which is how clients hand

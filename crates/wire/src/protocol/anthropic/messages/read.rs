@@ -21,9 +21,8 @@ pub(super) fn request(document: Value<'_>) -> ParsedRequest {
         messages.filter_map(|message| message.member("content")).flat_map(|content| content.elements())
     {
         request.earlier_calls.extend(tool_use(block));
-        if has_type(block, "tool_result")
-            && let Some(id) = string_text(block.member("tool_use_id"))
-        {
+        if has_type(block, "tool_result") {
+            let id = string_text(block.member("tool_use_id")).unwrap_or_default();
             let output = block.member("content").map_or(String::new(), result_text);
             let is_error = block.member("is_error").and_then(|flag| flag.boolean()) == Some(true);
             request.tool_results.push(ToolResult { id, output, is_error });

@@ -3,6 +3,7 @@
 use reenact_json::{Value, ValueKind};
 
 use super::super::parse_usage as openai_usage;
+use crate::call_ids::CallIds;
 use crate::exchange::{ParsedRequest, string_text};
 use crate::message::{ModelAnswer, ToolCall, ToolResult, Usage};
 use crate::protocol::reading::{
@@ -12,20 +13,49 @@ use crate::protocol::{StreamAssembler, is_end_mark};
 use crate::tool_calls::{ScannedAnswer, UnreadableAnswer};
 
 /// Parses a request: the model, and from its messages the earlier calls and their results.
+///
+/// The older `function_call` has no id, and its result, a message with the role `function`, names the function alone: such calls get
+/// ids, and a result belongs to the first call of its function without one.
 pub(super) fn request(document: Value<'_>) -> ParsedRequest {
-    let [model, stream, messages] = document.select_members(["model", "stream", "messages"]);
+    let [model, stream, messages, functions] =
+        document.select_members(["model", "stream", "messages", "functions"]);
     let mut request = ParsedRequest::from_members(model, stream);
-    for message in messages.into_iter().flat_map(|messages| messages.elements()) {
-        let [role, calls, id, content] =
-            message.select_members(["role", "tool_calls", "tool_call_id", "content"]);
+    let messages = || messages.into_iter().flat_map(|messages| messages.elements());
+    let mut call_ids = messages().next().map(CallIds::of_message).unwrap_or_default();
+    let mut has_functions = functions.is_some_and(|functions| !functions.is_null());
+    // Calls of functions without a result so far.
+    let mut open: Vec<ToolCall> = Vec::new();
+    for message in messages() {
+        let [role, calls, function, id, name, content] = message.select_members([
+            "role",
+            "tool_calls",
+            "function_call",
+            "tool_call_id",
+            "name",
+            "content",
+        ]);
         request.earlier_calls.extend(calls.into_iter().flat_map(calls_with_ids));
-        if role.is_some_and(|role| role.is_string("tool"))
-            && let Some(id) = string_text(id)
-        {
-            let output = content.map_or(String::new(), content_text);
-            request.tool_results.push(ToolResult { id, output, is_error: false });
+        if let Some(function) = function.filter(is_object) {
+            let mut call = ToolCall::default();
+            merge_function(&mut call, function);
+            call_ids.fill(core::slice::from_mut(&mut call));
+            request.earlier_calls.push(call.clone());
+            open.push(call);
+            has_functions = true;
         }
+        let id = match role.and_then(|role| role.string()).as_deref() {
+            Some("tool") => string_text(id).unwrap_or_default(),
+            Some("function") => {
+                let name = string_text(name).unwrap_or_default();
+                let found = open.iter().position(|call| call.name == name);
+                found.map(|at| open.remove(at).id).unwrap_or_default()
+            }
+            _ => continue,
+        };
+        let output = content.map_or(String::new(), content_text);
+        request.tool_results.push(ToolResult { id, output, is_error: false });
     }
+    request.call_ids = has_functions.then_some(call_ids);
     request
 }
 

@@ -20,9 +20,8 @@ pub(super) fn request(document: Value<'_>) -> ParsedRequest {
     for item in input.into_iter().flat_map(|input| input.elements()) {
         request.earlier_calls.extend(call_with_id(item));
         // Outputs of functions, and of the other tools that an agent runs.
-        if string_text(item.member("type")).is_some_and(|kind| kind.ends_with("_call_output"))
-            && let Some(id) = string_text(item.member("call_id"))
-        {
+        if string_text(item.member("type")).is_some_and(|kind| kind.ends_with("_call_output")) {
+            let id = string_text(item.member("call_id")).unwrap_or_default();
             let output = item.member("output").map_or(String::new(), output_text);
             request.tool_results.push(ToolResult { id, output, is_error: false });
         }
