@@ -7,6 +7,7 @@
 use std::ffi::{OsStr, OsString};
 
 use reenact_gateway::{Gateway, UpstreamUrl, VendorRoute};
+use reenact_secrets::command_line::is_secret_variable;
 use reenact_wire::{VENDORS, Vendor};
 
 use crate::output::CommandError;
@@ -133,7 +134,7 @@ pub(crate) fn replace_credentials(environment: &mut Vec<(OsString, OsString)>) -
     let dummy = |name: &OsStr| format!("reenact-dummy-{}", name.to_string_lossy());
     let mut dummies = Vec::new();
     for (name, value) in environment.iter_mut() {
-        if is_secret_name(&name.to_string_lossy()) && !value.is_empty() {
+        if is_secret_variable(&name.to_string_lossy(), value.as_encoded_bytes()) && !value.is_empty() {
             dummies.push(dummy(name));
             *value = OsString::from(dummy(name));
         }
@@ -147,12 +148,6 @@ pub(crate) fn replace_credentials(environment: &mut Vec<(OsString, OsString)>) -
         }
     }
     dummies
-}
-
-/// Returns true if a variable probably holds a secret, judging by the end of its name.
-fn is_secret_name(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    ["KEY", "TOKEN", "SECRET", "PASSWORD"].iter().any(|end| name.ends_with(end))
 }
 
 /// Sets a variable, and removes every earlier value of it.

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use reenact_formats::rer::payload::Leaves;
 use reenact_json::{Jcs, Limits, Value, ValueKind, canonical};
+use reenact_secrets::command_line::{is_secret_variable, secret_arguments};
 use reenact_secrets::{MaskedSpan, MessageSide, RedactionWindow, Redactor, RulePack, http};
 
 use crate::exchange::{Chunk, RawHeaders};
@@ -155,16 +156,25 @@ impl Masks {
     /// Adds the values of variables that are named like credentials, and of those in `named`.
     pub(crate) fn add_environment_secrets(&self, environment: &[(OsString, OsString)], named: &[String]) {
         for (name, value) in environment {
-            if named.iter().any(|named| *name == **named) || is_secret_name(&name.to_string_lossy()) {
-                self.add_secret("environment", value.as_encoded_bytes());
+            let value = value.as_encoded_bytes();
+            if named.iter().any(|named| *name == **named)
+                || is_secret_variable(&name.to_string_lossy(), value)
+            {
+                self.add_secret("environment", value);
             }
         }
     }
 
-    /// Masks a command and its arguments. The argument after `--…-key`, and the value in `--…-key=…`, is a secret
-    /// whatever it looks like.
+    /// Masks a command and its arguments. The argument after `--…-key`, the value in `--…-key=…`, and others that
+    /// [`secret_arguments`] finds, are secrets whatever they look like.
     pub(crate) fn command(&self, command: &[OsString]) -> Vec<MaskedText> {
-        let arguments: Vec<(&[u8], &[u8])> = split_secret_arguments(command);
+        let command: Vec<&[u8]> = command.iter().map(|argument| argument.as_encoded_bytes()).collect();
+        let starts = secret_arguments(&command);
+        let arguments: Vec<(&[u8], &[u8])> = command
+            .iter()
+            .zip(starts)
+            .map(|(argument, start)| argument.split_at(start.min(argument.len())))
+            .collect();
         // Every secret must be known before any argument is masked.
         for (_, secret) in &arguments {
             self.add_secret("argument", secret);
@@ -283,25 +293,6 @@ impl Masks {
     }
 }
 
-/// Splits each argument into the part that may be shown and the secret behind it; either may be empty.
-fn split_secret_arguments(command: &[OsString]) -> Vec<(&[u8], &[u8])> {
-    let mut is_value = false;
-    let mut parted = Vec::with_capacity(command.len());
-    for argument in command.iter().map(|argument| argument.as_encoded_bytes()) {
-        let is_option = argument.starts_with(b"-");
-        let name = argument.split(|byte| *byte == b'=').next().unwrap_or_default();
-        let names_secret = is_option && is_secret_name(&String::from_utf8_lossy(name));
-        let shown = match argument.len() {
-            _ if is_value && !is_option => 0,
-            length if names_secret => length.min(name.len() + 1),
-            length => length,
-        };
-        parted.push(argument.split_at(shown));
-        is_value = names_secret && name.len() == argument.len();
-    }
-    parted
-}
-
 /// Returns the chunks of a body of `length` bytes after these cuts. Chunks of which nothing is left are dropped. The
 /// last chunk takes whatever the caller did not count, so that the lengths always sum to the masked body's.
 pub(crate) fn masked_chunks(chunks: &[Chunk], length: usize, cuts: &[MaskedSpan]) -> Vec<Chunk> {
@@ -317,12 +308,6 @@ pub(crate) fn masked_chunks(chunks: &[Chunk], length: usize, cuts: &[MaskedSpan]
         }
     }
     moved
-}
-
-/// Returns true if a variable or an option is named like a credential.
-fn is_secret_name(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    ["KEY", "TOKEN", "SECRET", "PASSWORD"].iter().any(|word| name.ends_with(word))
 }
 
 fn lossy(bytes: Vec<u8>) -> String {

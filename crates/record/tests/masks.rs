@@ -191,6 +191,54 @@ fn no_secret_reaches_the_disk() {
     assert!(!sealed.path.to_str().unwrap().contains("planted"));
 }
 
+/// Each value is secret by its place in the command or by the name of its variable, and is masked in what follows.
+#[test]
+fn commands_and_variables_give_their_secrets_away() {
+    const COMMANDS: [(&str, &str); 16] = [
+        ("agent -u ada:planted-pair", "agent -u ada:[masked:argument:1]"),
+        ("curl --user=ada:planted-pair", "curl --user=ada:[masked:argument:1]"),
+        ("mysql -pplanted-word shop", "mysql -p[masked:argument:1] shop"),
+        ("sshpass -p planted-word ssh", "sshpass -p [masked:argument:1] ssh"),
+        ("docker login -p planted-word", "docker login -p [masked:argument:1]"),
+        ("redis-cli -a planted-word ping", "redis-cli -a [masked:argument:1] ping"),
+        ("agent --pass planted-word", "agent --pass [masked:argument:1]"),
+        ("agent --passwd=planted-word", "agent --passwd=[masked:argument:1]"),
+        ("agent --pwd planted-word", "agent --pwd [masked:argument:1]"),
+        ("agent --passphrase planted-word", "agent --passphrase [masked:argument:1]"),
+        ("agent --auth planted-word", "agent --auth [masked:argument:1]"),
+        ("agent --bearer planted-word", "agent --bearer [masked:argument:1]"),
+        ("agent --credentials planted-word", "agent --credentials [masked:argument:1]"),
+        ("agent --pat planted-word", "agent --pat [masked:argument:1]"),
+        ("agent --sas planted-word", "agent --sas [masked:argument:1]"),
+        ("agent -p 8080 --cookie a=planted-word", "agent -p 8080 --cookie [masked:argument:1]"),
+    ];
+    for (command, expected) in COMMANDS {
+        let dir = TestDir::new();
+        let command: Vec<OsString> = command.split(' ').map(OsString::from).collect();
+        let environment = [
+            ("ADO_PAT".into(), "planted-variable-1".into()),
+            ("SMTP_PASS".into(), "planted-variable-2".into()),
+            ("SERVICE_CREDENTIALS".into(), "planted-variable-3".into()),
+            ("PWD".into(), "/home/ada/shop".into()),
+            ("SSH_ASKPASS".into(), "/usr/bin/ask".into()),
+            ("GOOGLE_APPLICATION_CREDENTIALS".into(), "/home/ada/gcp.json".into()),
+        ];
+        let start = RunStart { command: &command, environment: &environment, ..RunStart::new(run_id()) };
+        let recorder = Recorder::builder(&runs(&dir), &key()).begin(&start).unwrap();
+        let (writer, id) = (recorder.event_writer(), recorder.run_id());
+        let text = "planted-variable-1 planted-variable-2 planted-variable-3 /home/ada/shop /usr/bin/ask /home/ada/gcp.json";
+        writer.record_error("a", "b", text).unwrap();
+        recorder.end(&DONE).unwrap();
+        let events = events(&runs(&dir).journal_path(id));
+        let command = payload(&events[0].1).member("command").unwrap();
+        let command: Vec<_> = command.elements().map(|argument| argument.string().unwrap()).collect();
+        assert_eq!(command.join(" "), expected);
+        let message = payload(&events[1].1).member("message").unwrap().string().unwrap();
+        let marks = "[masked:environment:1] [masked:environment:2] [masked:environment:3]";
+        assert_eq!(message, format!("{marks} /home/ada/shop /usr/bin/ask /home/ada/gcp.json"));
+    }
+}
+
 /// The text that an approver is asked about is the one that is recorded, whatever kind of JSON the input is.
 #[test]
 fn an_approver_sees_the_input_as_it_is_recorded() {

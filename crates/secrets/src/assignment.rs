@@ -6,6 +6,7 @@
 //! plausible. Start reading at [`find`].
 
 use crate::byte_class::{ALNUM, BASE64_PADDED, BEARER, PASSWORD, UNQUOTED};
+use crate::command_line;
 use crate::entropy::is_random;
 use crate::name::{self, SecretKind, SecretName};
 use crate::rule::padding_length;
@@ -43,10 +44,16 @@ pub(crate) fn find(bytes: &[u8], word: Range<usize>) -> Option<(&'static str, Ra
         && let Some((span, form)) = assigned_value(bytes, &name)
         && !(form != ValueForm::Quoted && is_test_result(bytes, &name))
     {
+        if kind == SecretKind::Credential
+            && let Some(from) = command_line::pair_secret(bytes.get(span.clone())?)
+        {
+            let span = span.start + from..span.end;
+            return command_line::is_password(bytes.get(span.clone())?).then_some(("password", span));
+        }
         let (span, rule) = match kind {
             SecretKind::Authorization => (credential_span(bytes, span)?, "authorization"),
             SecretKind::Password => (span, "password"),
-            SecretKind::Secret => (span, "secret"),
+            SecretKind::Secret | SecretKind::Credential => (span, "secret"),
             SecretKind::Token => (span, "token"),
             SecretKind::Key => (span, "api-key"),
             SecretKind::AwsSecretKey => (span, "aws-secret-key"),
@@ -68,7 +75,9 @@ fn is_netrc(bytes: &[u8], name: &SecretName) -> bool {
     let before = bytes.get(name.span.start.saturating_sub(REACH)..name.span.start).unwrap_or_default();
     let mut words =
         before.rsplit(|byte| matches!(byte, b' ' | b'\t' | b'\n')).filter(|word| !word.is_empty());
-    bytes.get(name.span.clone()) == Some(b"password") && words.nth(1) == Some(b"login")
+    // In JSON, a line break is written `\n`.
+    let is_login = |word: &[u8]| word == b"login" || word.ends_with(b"\\nlogin");
+    bytes.get(name.span.clone()) == Some(b"password") && words.nth(1).is_some_and(is_login)
 }
 
 /// Returns true if a value could be a secret of this kind.
@@ -107,6 +116,9 @@ fn is_plausible(kind: SecretKind, form: ValueForm, value: &[u8]) -> bool {
         SecretKind::AwsSecretKey => {
             value.len() == 40 && value.iter().all(|byte| BASE64_PADDED.contains(*byte)) && is_mixed(value)
         }
+        SecretKind::Credential => {
+            is_random(value) || is_digest_or_uuid(value) || (is_mixed(value) && !is_identifier(value))
+        }
         SecretKind::Authorization => {
             value.len() >= 12 && is_mixed(value) && (is_random(value) || !is_identifier(value))
         }
@@ -126,10 +138,10 @@ fn credential_span(bytes: &[u8], span: Range<usize>) -> Option<Range<usize>> {
 }
 
 /// Position in a text while it is parsed.
-struct ByteCursor<'t> {
-    bytes: &'t [u8],
+pub(crate) struct ByteCursor<'t> {
+    pub(crate) bytes: &'t [u8],
     /// Offset of the next byte.
-    offset: usize,
+    pub(crate) offset: usize,
 }
 
 impl ByteCursor<'_> {
@@ -139,7 +151,7 @@ impl ByteCursor<'_> {
     }
 
     /// Skips `text` if it comes next; returns true if it did.
-    fn eat(&mut self, text: &[u8]) -> bool {
+    pub(crate) fn eat(&mut self, text: &[u8]) -> bool {
         let is_there = self.bytes.get(self.offset..).is_some_and(|ahead| ahead.starts_with(text));
         if is_there {
             self.offset += text.len();
@@ -148,7 +160,7 @@ impl ByteCursor<'_> {
     }
 
     /// Skips blanks and tabs, at most `max_bytes`; returns how many.
-    fn skip_blanks(&mut self, max_bytes: usize) -> usize {
+    pub(crate) fn skip_blanks(&mut self, max_bytes: usize) -> usize {
         let ahead = self.bytes.get(self.offset..).unwrap_or_default();
         let count = ahead.iter().take(max_bytes).take_while(|byte| matches!(byte, b' ' | b'\t')).count();
         self.offset += count;
@@ -157,7 +169,7 @@ impl ByteCursor<'_> {
 
     /// Skips a quote with the backslashes before it. Their number is the depth of strings inside
     /// strings.
-    fn quote(&mut self) -> Option<(usize, u8)> {
+    pub(crate) fn quote(&mut self) -> Option<(usize, u8)> {
         let ahead = self.bytes.get(self.offset..)?;
         let depth = ahead.iter().take(8).take_while(|byte| **byte == b'\\').count();
         let quote = *ahead.get(depth)?;
@@ -173,6 +185,7 @@ fn assigned_value(bytes: &[u8], name: &SecretName) -> Option<(Range<usize>, Valu
     let mut cursor = ByteCursor { bytes, offset: name.span.end };
     let quote = cursor.quote();
     let is_option = bytes.get(name.span.clone())?.starts_with(b"--");
+    let mut is_netrc_entry = false;
     if quote.is_some() {
         cursor.eat(b"]");
     }
@@ -185,9 +198,9 @@ fn assigned_value(bytes: &[u8], name: &SecretName) -> Option<(Range<usize>, Valu
     } else if cursor.eat(b"=") || (is_tag && cursor.eat(b">")) {
     } else if cursor.eat(b":") {
         is_typed = skip_type(&mut cursor);
-    } else if (is_option && (blanks > 0 || (quote.is_some() && cursor.eat(b","))))
-        || (blanks > 0 && quote.is_none() && is_netrc(bytes, name))
-    {
+    } else if is_option && (blanks > 0 || (quote.is_some() && cursor.eat(b","))) {
+    } else if blanks > 0 && quote.is_none() && is_netrc(bytes, name) {
+        is_netrc_entry = true;
     } else if let Some(quote) = quote {
         // {"name": "API_KEY", "value": "…"}
         skip_to_value(&mut cursor, quote)?;
@@ -204,7 +217,8 @@ fn assigned_value(bytes: &[u8], name: &SecretName) -> Option<(Range<usize>, Valu
         Some((depth, quote)) => Some((quoted_value(bytes, cursor.offset, depth, quote)?, ValueForm::Quoted)),
         // An unquoted text behind a type is an expression.
         None if is_typed => None,
-        None => unquoted_value(bytes, name, cursor.offset, is_option, is_tag),
+        // The value of an option or of a `.netrc` is a word, whatever it looks like.
+        None => unquoted_value(bytes, name, cursor.offset, is_option || is_netrc_entry, is_tag),
     }
 }
 
@@ -238,7 +252,7 @@ fn skip_to_value(cursor: &mut ByteCursor<'_>, (depth, quote): (usize, u8)) -> Op
 }
 
 /// Returns the span up to the closing quote of the same depth, on the same line.
-fn quoted_value(bytes: &[u8], from: usize, depth: usize, quote: u8) -> Option<Range<usize>> {
+pub(crate) fn quoted_value(bytes: &[u8], from: usize, depth: usize, quote: u8) -> Option<Range<usize>> {
     let ahead = bytes.get(from..)?;
     let mut slashes = 0;
     for (at, byte) in ahead.iter().take(MAX_QUOTED_BYTES).enumerate() {
@@ -302,7 +316,10 @@ fn unquoted_length(bytes: &[u8], name: &SecretName, from: usize) -> Option<usize
             scheme = length + 1;
         }
     }
-    let class = if name.kind == Some(SecretKind::Password) { &PASSWORD } else { &UNQUOTED };
+    let class = match name.kind {
+        Some(SecretKind::Password | SecretKind::Credential) => &PASSWORD,
+        _ => &UNQUOTED,
+    };
     let length = class.run_length(bytes, from + scheme, MAX_UNQUOTED_BYTES);
     (length > 0).then(|| scheme + length + padding_length(bytes, from + scheme + length))
 }

@@ -26,6 +26,7 @@
 //! | `rule`, `rules`, `byte_class` | shapes of secrets, and the tables of shapes for each vendor |
 //! | `custom` | [`CustomRule`]: the rules of a project |
 //! | `name`, `assignment`, `value`, `entropy` | secrets that their names announce, such as `API_KEY=…` |
+//! | [`command_line`], `cookie` | secrets of commands and their arguments, of variables, and of cookies |
 //! | `url`, `pem`, `header`, `path`, [`http`] | secrets in URLs, PEM blocks, HTTP headers and queries |
 //! | `known_values`, `literals`, `base64` | values known beforehand, in every encoding |
 //! | `escape`, `mapped_text`, `stream` | decoded and joined texts that map back to their source bytes |
@@ -37,6 +38,8 @@
 mod assignment;
 mod base64;
 mod byte_class;
+pub mod command_line;
+mod cookie;
 mod custom;
 mod entropy;
 mod escape;

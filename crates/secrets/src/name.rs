@@ -12,10 +12,12 @@ pub(crate) enum SecretKind {
     Key,
     AwsSecretKey,
     Authorization,
+    /// Value of an option such as `--auth`: a token, or `user:password`.
+    Credential,
 }
 
 /// Endings of such names; the automaton looks for these words.
-pub(crate) const NAME_ENDINGS: [&str; 14] = [
+pub(crate) const NAME_ENDINGS: [&str; 18] = [
     "password",
     "passwd",
     "passphrase",
@@ -30,7 +32,14 @@ pub(crate) const NAME_ENDINGS: [&str; 14] = [
     "credential",
     "credentials",
     "authorization",
+    "--auth",
+    "--bearer",
+    "--jwt",
+    "--sas",
 ];
+/// Options of commands with a credential of any kind, without their dashes.
+pub(crate) const CREDENTIAL_OPTIONS: [&str; 7] =
+    ["auth", "bearer", "credential", "credentials", "jwt", "pat", "sas"];
 /// Words that end in `pass` and speak of no password.
 pub(crate) const HARMLESS_PASSES: [&str; 8] =
     ["bypass", "compass", "surpass", "trespass", "overpass", "underpass", "askpass", "testpass"];
@@ -182,7 +191,10 @@ pub(crate) fn name_around(bytes: &[u8], word: Range<usize>) -> Option<SecretName
     if !is_number && !NAME_SUFFIXES.iter().any(|known| known.as_bytes() == tail) {
         return None;
     }
-    Some(SecretName { span, kind: kind_of_name(&head) })
+    let is_option = bytes.get(span.clone())?.starts_with(b"--");
+    let is_credential = is_option && CREDENTIAL_OPTIONS.iter().any(|name| name.as_bytes() == head);
+    let kind = if is_credential { Some(SecretKind::Credential) } else { kind_of_name(&head) };
+    Some(SecretName { span, kind })
 }
 
 /// Returns the kind of secret that a [`normalized`] name announces.
@@ -221,8 +233,27 @@ pub(crate) fn is_secret_parameter(name: &[u8]) -> bool {
 }
 
 /// Parameters with secret values, beside those that are named like a secret.
-pub(crate) const SECRET_PARAMETERS: [&str; 9] =
-    ["key", "sig", "signature", "auth", "jwt", "pass", "xamzsignature", "xamzcredential", "xgoogsignature"];
+pub(crate) const SECRET_PARAMETERS: [&str; 11] = [
+    "key",
+    "sig",
+    "signature",
+    "auth",
+    "jwt",
+    "code",
+    "session",
+    "pass",
+    "xamzsignature",
+    "xamzcredential",
+    "xgoogsignature",
+];
+/// Parameters of [`SECRET_PARAMETERS`] whose value may also be a word: `?code=python`.
+pub(crate) const WORD_PARAMETERS: [&str; 2] = ["code", "session"];
+
+/// Returns true if the value of a parameter may be a word, which must not be masked wherever it appears.
+pub(crate) fn may_be_word(name: &[u8]) -> bool {
+    let name = normalized(name);
+    WORD_PARAMETERS.iter().any(|known| known.as_bytes() == name)
+}
 
 /// Returns a name in small letters, without separators.
 fn normalized(name: &[u8]) -> Vec<u8> {

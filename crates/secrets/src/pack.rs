@@ -7,7 +7,7 @@ use crate::custom::{CUSTOM_SUFFIX, CustomRule};
 use crate::known_values::KnownValues;
 use crate::literals::{Literal, LiteralSet};
 use crate::rule::SecretShape;
-use crate::{assignment, escape, header, mask_mark, name, pack_text, pem, rules, url};
+use crate::{assignment, command_line, cookie, escape, header, mask_mark, name, pack_text, pem, rules, url};
 use core::fmt;
 use core::ops::Range;
 use std::borrow::Cow;
@@ -49,6 +49,10 @@ enum LiteralAction {
     Url(usize),
     /// Looks for a private key in PEM.
     Pem,
+    /// Looks for the values of cookies.
+    Cookie,
+    /// Reads the command line of the program at this index.
+    Program(usize),
     /// Reads a mark.
     Mark,
     /// Notes an escape that may hide a byte of a secret.
@@ -149,6 +153,10 @@ impl RulePack {
             add(LiteralAction::Word(word.len()), word, true);
         }
         add(LiteralAction::Pem, pem::START, false);
+        add(LiteralAction::Cookie, cookie::WORD, true);
+        for (index, program) in command_line::PROGRAMS.iter().enumerate() {
+            add(LiteralAction::Program(index), program.name, false);
+        }
         add(LiteralAction::Mark, mask_mark::MARK_PREFIX, false);
         for start in ["\\u00", "\\/"] {
             add(LiteralAction::Escape, start, false);
@@ -217,6 +225,20 @@ impl RulePack {
                     url::find(text, start + length).map(|span| (url::RULE, span))
                 }
                 Some(LiteralAction::Pem) => pem::find(text, start).map(|span| (pem::RULE, span)),
+                Some(LiteralAction::Cookie) => {
+                    for span in cookie::find(text, start..start + cookie::WORD.len()) {
+                        found.push((id, SecretFinding { rule: cookie::RULE.into(), span }));
+                    }
+                    None
+                }
+                Some(LiteralAction::Program(index)) => {
+                    if let Some(program) = command_line::PROGRAMS.get(*index) {
+                        for (rule, span) in command_line::find(text, start, program) {
+                            found.push((id, SecretFinding { rule: rule.into(), span }));
+                        }
+                    }
+                    None
+                }
                 Some(LiteralAction::Mark) => {
                     let mark = mask_mark::parse_mark(text, start).filter(|mark| is_rule(mark.rule));
                     marks.extend(mark.map(|mark| mark.span));

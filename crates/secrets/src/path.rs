@@ -1,6 +1,8 @@
 //! Request paths with queries: a parameter's name may say that its value is secret.
 
-use crate::name::is_secret_parameter;
+use crate::entropy::is_random;
+use crate::name::{is_secret_parameter, may_be_word};
+use crate::value::is_identifier;
 use crate::{Redactor, SecretFinding};
 use memchr::memchr;
 
@@ -12,13 +14,17 @@ impl Redactor {
     /// byte for byte.
     ///
     /// Secret values of parameters become known values: an answer that repeats one gets the same
-    /// mark.
+    /// mark. A word as the value of `code` or `session` is masked in this place alone.
     pub fn masked_path(&mut self, path_and_query: &str) -> String {
         let path = path_and_query.as_bytes();
         let forced = secret_parameters(path);
         for finding in &forced {
-            let value = path.get(finding.span.clone()).unwrap_or_default();
-            self.add_known(RULE, &percent_decoded(value));
+            let value = percent_decoded(path.get(finding.span.clone()).unwrap_or_default());
+            let before = path.get(..finding.span.start.saturating_sub(1)).unwrap_or_default();
+            let name = before.rsplit(|byte| matches!(byte, b'?' | b'&' | b';')).next().unwrap_or_default();
+            if !may_be_word(&percent_decoded(name)) || is_random(&value) || !is_identifier(&value) {
+                self.add_known(RULE, &value);
+            }
         }
         let masked = self.redact_with(path, forced);
         String::from_utf8_lossy(&masked.bytes).into_owned()

@@ -129,6 +129,9 @@ fn paths_are_masked_by_name_and_by_rule() {
         ("/a?X-Amz-Signature=made-up&token=", "/a?X-Amz-Signature=[masked:parameter:1]&token="),
         (&format!("/files/{key}/x?y={key}"), "/files/[masked:google-key:1]/x?y=[masked:google-key:1]"),
         ("/a?key=[masked:parameter:1]", "/a?key=[masked:parameter:1]"),
+        ("/cb?code=4f/0AX4xyz&session=made-up", "/cb?code=[masked:parameter:4]&session=[masked:parameter:1]"),
+        ("/run?code=javascript", "/run?code=[masked:parameter:5]"),
+        ("/lang/javascript?signature=made-up", "/lang/javascript?signature=[masked:parameter:1]"),
         ("*", "*"),
         ("", ""),
     ] {
