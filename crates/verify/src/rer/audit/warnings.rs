@@ -18,13 +18,13 @@ pub(super) struct Warnings {
     /// True after the start of a run that only warns.
     is_warn_run: bool,
     /// Denials by step id.
-    by_step: BTreeMap<Vec<u8>, Warning>,
+    by_step: BTreeMap<Vec<u8>, PolicyWarning>,
     /// Denials that name no step.
-    unnamed: Vec<Warning>,
+    unnamed: Vec<PolicyWarning>,
 }
 
 /// One denial.
-pub(super) struct Warning {
+pub(super) struct PolicyWarning {
     /// Name of the rule.
     pub(super) rule: String,
     /// Index of the decision.
@@ -39,7 +39,7 @@ impl Warnings {
             return;
         }
         let Some(rule) = event.denying_rule() else { return };
-        let warning = Warning { rule: rule.into_owned(), event: event.index };
+        let warning = PolicyWarning { rule: rule.into_owned(), event: event.index };
         match event.step_id_bytes() {
             Some(step_id) => {
                 self.by_step.insert(step_id.into_owned(), warning);
@@ -51,13 +51,13 @@ impl Warnings {
     }
 
     /// Takes the denial of a step.
-    pub(super) fn take(&mut self, step_id: &[u8]) -> Option<Warning> {
+    pub(super) fn take(&mut self, step_id: &[u8]) -> Option<PolicyWarning> {
         self.by_step.remove(step_id)
     }
 
     /// Returns the denials without an action, such as of an answer that could not be read, in order.
-    pub(super) fn unfollowed(self) -> Vec<Warning> {
-        let mut rest: Vec<Warning> = self.by_step.into_values().chain(self.unnamed).collect();
+    pub(super) fn unfollowed(self) -> Vec<PolicyWarning> {
+        let mut rest: Vec<PolicyWarning> = self.by_step.into_values().chain(self.unnamed).collect();
         rest.sort_by_key(|warning| warning.event);
         rest
     }
