@@ -317,9 +317,10 @@ impl RecorderShared {
         }
     }
 
-    /// Counts an event as unrecorded. An error of the journal marks the journal as lost.
+    /// Counts an event as unrecorded. An error of the journal, or a change of its file, marks the journal as lost: the log
+    /// then keeps what the journal did not take.
     fn note_failure(&self, first: RecordError) {
-        if matches!(first, RecordError::Journal { .. }) {
+        if matches!(first, RecordError::Journal { .. } | RecordError::JournalChanged { .. }) {
             self.is_journal_lost.store(true, Ordering::Release);
         }
         let mut unrecorded = lock(&self.unrecorded);
