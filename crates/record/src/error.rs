@@ -52,7 +52,7 @@ pub enum RecordError {
         bytes: u64,
     },
     /// The journal on the disk is not what was written there.
-    #[error("{}: someone changed the journal; the run cannot be sealed", Shown::whole(.path))]
+    #[error("{}: someone changed the journal while the run was recorded; the run is refused for good, and nothing of it will be signed", Shown::whole(.path))]
     JournalChanged {
         /// Path of the journal.
         path: String,
@@ -137,6 +137,12 @@ pub enum ResumeError {
     NotAFile {
         /// Path of the thing.
         path: String,
+    },
+    /// The recorder of the run refused it for good, because someone had changed its journal.
+    #[error("{}", RunStoreError::Refused { run_id: *.run_id })]
+    Refused {
+        /// Id of the run.
+        run_id: RunId,
     },
     /// Another recorder has the run: two writers would mix their events.
     #[error("another reenact is recording this run ({run_id})")]

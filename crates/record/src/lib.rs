@@ -24,6 +24,7 @@
 //! | [`spool`] | bodies that are too long for memory |
 //! | [`redaction`], [`withhold`] | a project's own masks, and the payloads that it withholds |
 //! | [`record_env`], [`clock`], [`randomness`], [`storage`] | time, randomness and the disk, as values |
+//! | `refusal` | the mark of a run whose journal was changed, and that nobody may seal |
 //! | [`durability`], [`error`] | guarantees, and the reasons why something was not recorded |
 //!
 //! Start reading at [`recorder`], then [`event_writer`] and [`run_state`]; the private module `journal` writes the
@@ -49,6 +50,7 @@ pub mod record_env;
 pub mod recorder;
 pub mod recorder_builder;
 pub mod redaction;
+mod refusal;
 mod resume;
 pub mod run_id;
 pub mod run_state;

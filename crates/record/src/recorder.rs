@@ -11,19 +11,20 @@ use reenact_formats::key::PublicKey;
 use reenact_formats::rer::envelope::money::Money;
 use reenact_formats::rer::envelope::permission::{Envelope, EnvelopeEnforcement};
 pub use reenact_formats::rer::payload::RunStatus;
-use reenact_formats::rer::payload::{EventSource, RunEnded};
+use reenact_formats::rer::payload::{EventSource, RunEnded, RunRecovered};
 use reenact_formats::rer::seal::Signer;
 
 use crate::actor::Actor;
 use crate::artifact::{self, SealedArtifact};
 use crate::error::RecordError;
 use crate::event_writer::{EventWriter, SharedRun};
-use crate::journal::JournalDigest;
+use crate::mask::MaskedText;
 use crate::policy_engine::{PolicyEngine, PolicyMode};
 use crate::record_env::RecordEnv;
 use crate::recorder_builder::RecorderBuilder;
+use crate::refusal;
 use crate::run_id::RunId;
-use crate::run_state::RunCounts;
+use crate::run_state::{RunCounts, RunState};
 use crate::run_store::RunStore;
 use crate::start::ArtifactTarget;
 
@@ -111,8 +112,16 @@ pub(crate) struct RecorderInner {
     pub(crate) target: ArtifactTarget,
     /// Bytes that were truncated from the journal when the run was resumed.
     pub(crate) truncated_bytes: u64,
-    /// Digest of the whole journal, once the run has ended.
-    pub(crate) journal_digest: Option<JournalDigest>,
+    /// Event that says that the run was recovered; `None` in a run that began here.
+    pub(crate) recovered: Option<RunRecovered>,
+}
+
+/// Outcome of a run, masked.
+#[derive(Debug, Clone)]
+pub(crate) struct MaskedRunEnd {
+    pub(crate) status: RunStatus,
+    pub(crate) reason: MaskedText,
+    pub(crate) exit_code: Option<i64>,
 }
 
 /// Outcome of a run, as its last event states it. The recorder adds the totals, which it counts itself.
@@ -173,33 +182,58 @@ impl Recorder<Recording> {
     }
 
     /// Ends the run: writes a capture gap for each step that is still open, then the last event, and flushes the
-    /// journal to the disk.
+    /// journal to the disk. A resumed run says before that it was recovered.
     ///
     /// # Errors
-    /// Any error of the journal. The run is not sealable then; its journal stays, and can be resumed.
+    /// Any error of the journal. The run is not sealable then; its journal stays, and can be resumed, except after
+    /// [`RecordError::JournalChanged`].
     pub fn end(self, end: &RunEnd<'_>) -> Result<Recorder<Ended>, RecordError> {
-        let mut run = self.inner;
-        let reason = run.shared.masks.text(end.reason);
-        {
-            let mut state = run.shared.lock_state();
-            let spent = state.total_spend().map(Money::rounded_up_to_micro);
-            let is_partial = state.is_spend_partial();
-            state.end_run(|counts, payload| {
-                let ended = RunEnded {
-                    exit_code: end.exit_code.map(i64::from),
-                    reason: &reason,
-                    source: EventSource::Observed,
-                    spend_partial: is_partial.then_some(true),
-                    status: end.status,
-                    total_model_calls: counts.model_calls,
-                    total_spend_usd: spent,
-                    total_tool_calls: counts.tool_calls,
-                };
-                ended.write(payload);
-            })?;
-            run.journal_digest = Some(state.journal.finish()?);
+        let reason = self.inner.shared.masks.text(end.reason);
+        self.inner.end(&MaskedRunEnd { status: end.status, reason, exit_code: end.exit_code.map(i64::from) })
+    }
+}
+
+impl RecorderInner {
+    /// Ends the run. See [`Recorder::end`].
+    pub(crate) fn end(self, end: &MaskedRunEnd) -> Result<Recorder<Ended>, RecordError> {
+        let ended = self.shared.lock_state().write_end(end, self.recovered);
+        self.refuse_if_changed(&ended);
+        ended?;
+        Ok(Recorder { inner: self, state: PhantomData })
+    }
+
+    /// Leaves the mark that this run is refused for good, if someone changed its journal.
+    fn refuse_if_changed<T>(&self, result: &Result<T, RecordError>) {
+        if matches!(result, Err(RecordError::JournalChanged { .. })) {
+            refusal::write(&self.folder, self.run_id, &self.shared.lock_state().journal);
         }
-        Ok(Recorder { inner: run, state: PhantomData })
+    }
+}
+
+impl RunState {
+    /// Writes the events that end the run, and flushes the journal to the disk.
+    pub(crate) fn write_end(
+        &mut self,
+        end: &MaskedRunEnd,
+        recovered: Option<RunRecovered>,
+    ) -> Result<(), RecordError> {
+        let spent = self.total_spend().map(Money::rounded_up_to_micro);
+        let is_partial = self.is_spend_partial();
+        self.end_run(recovered, |counts, payload| {
+            let ended = RunEnded {
+                exit_code: end.exit_code,
+                reason: &end.reason,
+                source: EventSource::Observed,
+                spend_partial: is_partial.then_some(true),
+                status: end.status,
+                total_model_calls: counts.model_calls,
+                total_spend_usd: spent,
+                total_tool_calls: counts.tool_calls,
+            };
+            ended.write(payload);
+        })?;
+        self.journal_digest = Some(self.journal.finish()?);
+        Ok(())
     }
 }
 
@@ -215,7 +249,7 @@ impl Recorder<Ended> {
     /// # Errors
     /// [`RecordError::OtherSigner`] for another key, [`RecordError::JournalChanged`] if the journal on the disk is not
     /// what was written, [`RecordError::Exists`] if there is a file that may not be replaced. Sealing can be tried
-    /// again after an error.
+    /// again after an error other than a changed journal, which refuses the run for good.
     pub fn seal(&self, signer: &dyn Signer) -> Result<SealedArtifact, RecordError> {
         self.seal_to(signer, &self.inner.target)
     }
@@ -230,9 +264,16 @@ impl Recorder<Ended> {
         if signer.public_key() != self.inner.signer {
             return Err(RecordError::OtherSigner);
         }
+        let sealed = self.try_seal(signer, target);
+        self.inner.refuse_if_changed(&sealed);
+        sealed
+    }
+
+    /// Seals the run, if its journal is what was written.
+    fn try_seal(&self, signer: &dyn Signer, target: &ArtifactTarget) -> Result<SealedArtifact, RecordError> {
         let mut state = self.inner.shared.lock_state();
         let counts = state.counts();
-        let written = self.inner.journal_digest.ok_or(RecordError::Ended)?;
+        let written = state.journal_digest.ok_or(RecordError::Ended)?;
         let draft = artifact::SealInput {
             run_id: self.inner.run_id,
             envelope: &self.inner.envelope,

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use reenact_formats::rer::EventType;
 use reenact_formats::rer::envelope::permission::EnvelopeEnforcement;
+use reenact_formats::rer::payload::{EventSource, RecoverySource, RunRecovered};
 use reenact_formats::rer::seal::Signer;
 
 use crate::artifact;
@@ -121,7 +122,7 @@ impl RecorderBuilder<'_> {
             signer: signer.public_key(),
             target: start.target.clone().unwrap_or_else(default_target),
             truncated_bytes: 0,
-            journal_digest: None,
+            recovered: None,
         };
         Ok(Recorder { inner, state: PhantomData })
     }
@@ -146,7 +147,7 @@ impl RecorderBuilder<'_> {
     ) -> Result<Recorder<Recording>, ResumeError> {
         let masks = resume::read_masks(self.store, run_id);
         let mut resumed = resume::read_journal(self.store, run_id, self.signer, keep, &masks, &self.env)?;
-        if resumed.state.has_ended() {
+        if resumed.end.is_some() {
             return Err(ResumeError::Ended);
         }
         let envelope = start::sealable_envelope(resumed.head.envelope.clone(), self.signer)?;
@@ -162,28 +163,25 @@ impl RecorderBuilder<'_> {
         Ok(Recorder { inner: self.resumed(resumed, masks), state: PhantomData })
     }
 
-    /// Resumes a run that has ended, and whose recorder was killed before the run was sealed.
+    /// Resumes a run that has ended, and whose recorder was killed before the run was sealed. The last event is written
+    /// anew, with the same outcome, behind the one that says that the run was recovered: nobody but the recorder that is gone could
+    /// vouch for the journal.
     ///
     /// # Errors
     /// [`ResumeError::NotEnded`] if the journal has no last event: resume it by [`RecorderBuilder::resume`] and end it first.
     pub fn resume_ended(self, run_id: RunId) -> Result<Recorder<Ended>, ResumeError> {
         let masks = resume::read_masks(self.store, run_id);
         let mut resumed = resume::read_journal(self.store, run_id, self.signer, || None, &masks, &self.env)?;
-        if !resumed.state.has_ended() {
-            return Err(ResumeError::NotEnded);
-        }
-        let journal = &mut resumed.state.journal;
-        if resumed.trailing_bytes > 0 {
-            journal.truncate()?;
-        }
-        let journal_digest = Some(journal.finish()?);
-        let inner = RecorderInner { journal_digest, ..self.resumed(resumed, masks) };
-        Ok(Recorder { inner, state: PhantomData })
+        let end = resumed.end.take().ok_or(ResumeError::NotEnded)?;
+        resumed.state.journal.truncate()?;
+        Ok(self.resumed(resumed, masks).end(&end)?)
     }
 
     /// Returns the state of a recorder that goes on with a journal.
     fn resumed(self, resumed: ResumedJournal, masks: Masks) -> RecorderInner {
-        let ResumedJournal { head, state, trailing_bytes } = resumed;
+        let ResumedJournal { head, state, trailing_bytes, has_log, .. } = resumed;
+        let from = if has_log { RecoverySource::Log } else { RecoverySource::Journal };
+        let recovered = RunRecovered { from, lost: None, source: EventSource::Observed };
         let default_target =
             || ArtifactTarget { path: self.store.artifact_path(head.run_id), replace: false };
         RecorderInner {
@@ -197,7 +195,7 @@ impl RecorderBuilder<'_> {
             signer: self.signer.public_key(),
             target: head.target.unwrap_or_else(default_target),
             truncated_bytes: trailing_bytes,
-            journal_digest: None,
+            recovered: Some(recovered),
         }
     }
 }

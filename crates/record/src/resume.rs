@@ -11,14 +11,16 @@ use std::path::Path;
 
 use base64ct::{Base64, Encoding};
 use reenact_formats::rer::EventType;
+use reenact_formats::rer::payload::RunEndedView;
 use reenact_formats::rer::seal::Signer;
 use reenact_json::{Digest, Value};
 use reenact_secrets::RulePack;
 
 use crate::error::{RecordError, ResumeError};
 use crate::journal::{self, ChainEnd, Journal};
-use crate::mask::Masks;
+use crate::mask::{MaskedText, Masks};
 use crate::record_env::RecordEnv;
+use crate::recorder::MaskedRunEnd;
 use crate::run_id::RunId;
 use crate::run_state::RunState;
 use crate::run_store::RunStore;
@@ -32,6 +34,10 @@ pub(crate) struct ResumedJournal {
     pub(crate) state: RunState,
     /// Bytes at the end of the file, behind the events that are kept.
     pub(crate) trailing_bytes: u64,
+    /// Outcome in the event that ends the run, if there is one. That event is not among those that are kept.
+    pub(crate) end: Option<MaskedRunEnd>,
+    /// True if a write-ahead log says how much of the journal to keep.
+    pub(crate) has_log: bool,
 }
 
 /// Prefix of every event in canonical form.
@@ -65,6 +71,9 @@ pub(crate) fn read_journal(
     env: &RecordEnv,
 ) -> Result<ResumedJournal, ResumeError> {
     store.check_run(run_id)?;
+    if store.is_refused(run_id) {
+        return Err(ResumeError::Refused { run_id });
+    }
     let path = store.journal_path(run_id);
     let shown = || path.to_string_lossy().into_owned();
     let failed = |error: io::Error| ResumeError::Record(RecordError::io(&path, &error));
@@ -99,8 +108,15 @@ pub(crate) fn read_journal(
     let journal = Journal::from_file(file, &path, start, env);
     let mut state = RunState::new(journal);
     state.withholding = Withholding::new(head.redaction.withhold.clone());
-    let mut events =
-        JournalReplay { state, chain_end: ChainEnd::new(), masks, head: &head, keep_bytes: keep };
+    let mut events = JournalReplay {
+        state,
+        chain_end: ChainEnd::new(),
+        masks,
+        head: &head,
+        keep_bytes: keep,
+        end: None,
+        end_bytes: 0,
+    };
     let mut lines = JournalLines { reader, line, has_zeros: false };
     let mut wrong = None;
     for number in 2.. {
@@ -121,12 +137,13 @@ pub(crate) fn read_journal(
             None => wrong = Some(number),
         }
     }
-    let state = events.state;
+    let JournalReplay { state, end, end_bytes, .. } = events;
     let journal_bytes = state.journal.bytes();
-    if let Some(keep) = keep.filter(|keep| *keep != journal_bytes) {
+    if let Some(keep) = keep.filter(|keep| *keep != journal_bytes + end_bytes) {
         return Err(ResumeError::Keep { path: shown(), keep });
     }
-    Ok(ResumedJournal { trailing_bytes: length.saturating_sub(start + journal_bytes), head, state })
+    let trailing_bytes = length.saturating_sub(start + journal_bytes);
+    Ok(ResumedJournal { trailing_bytes, head, state, end, has_log: keep.is_some() })
 }
 
 /// Opens a journal that is a regular file of this user, and locks out every other writer.
@@ -154,6 +171,19 @@ fn open_locked(path: &Path, run_id: RunId, env: &RecordEnv) -> Result<Box<dyn St
     Ok(file)
 }
 
+impl MaskedRunEnd {
+    /// Reads the outcome of a run from a payload in the journal.
+    fn from_payload(payload: Value<'_>) -> Option<Self> {
+        let ended = RunEndedView::read(payload);
+        let exit_code = match ended.exit_code.raw() {
+            Some(code) => Some(str::from_utf8(code.text()).ok()?.parse().ok()?),
+            None => None,
+        };
+        let reason = MaskedText::from_journal(ended.reason.required_text().ok()?.into_owned());
+        Some(Self { status: ended.status.word()?, reason, exit_code })
+    }
+}
+
 /// Result of replaying a line that is correct.
 enum ResumedLine {
     /// The event was replayed, or lies behind the bytes to keep.
@@ -170,6 +200,10 @@ struct JournalReplay<'r> {
     masks: &'r Masks,
     head: &'r JournalHead,
     keep_bytes: Option<u64>,
+    /// Outcome in the event that ends the run, once that was met. Nothing may follow it.
+    end: Option<MaskedRunEnd>,
+    /// Length of that event in bytes.
+    end_bytes: u64,
 }
 
 impl JournalReplay<'_> {
@@ -177,6 +211,15 @@ impl JournalReplay<'_> {
     fn resume_line(&mut self, line: &[u8]) -> Option<ResumedLine> {
         let (event_type, payload) = self.chain_end.advance(line.strip_suffix(b"\n")?)?;
         if self.keep_bytes.is_some_and(|keep| self.state.journal.bytes() >= keep) {
+            return Some(ResumedLine::Event);
+        }
+        if self.end.is_some() {
+            return None;
+        }
+        if event_type == EventType::RunEnded.name() {
+            let end = payload.and_then(MaskedRunEnd::from_payload);
+            self.end = Some(end.filter(|_| self.state.may_end() && self.state.journal.events() > 0)?);
+            self.end_bytes = line.len() as u64;
             return Some(ResumedLine::Event);
         }
         self.state.resume_event(&event_type, payload)?;

@@ -9,13 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use reenact_formats::rer::EventType;
 use reenact_formats::rer::envelope::money::{Money, Rounding};
 use reenact_formats::rer::payload::{
-    CaptureGap, CaptureGapView, EventSource, PayloadMember, SpendCountedView, ToolCalledView, ToolReturned,
+    CaptureGap, CaptureGapView, EventSource, PayloadMember, RunRecovered, SpendCountedView, ToolCalledView,
+    ToolReturned,
 };
 use reenact_json::Value;
 
 use crate::error::RecordError;
 use crate::exchange::{CallKind, StepId};
-use crate::journal::{Journal, JournalSpace};
+use crate::journal::{Journal, JournalDigest, JournalSpace};
 use crate::mask::{MaskedJson, MaskedText};
 use crate::payload::MaskedPayloadWriter;
 use crate::withhold::Withholding;
@@ -119,6 +120,10 @@ pub(crate) struct RunState {
     counts: RunCounts,
     /// True once the last event is written.
     has_ended: bool,
+    /// True if an event in the journal says that the run was recovered.
+    is_recovered: bool,
+    /// Digest of the whole journal, once the run has ended.
+    pub(crate) journal_digest: Option<JournalDigest>,
     /// True if the gap was recorded that says that the journal is full.
     has_overflowed: bool,
     /// Payloads that are withheld in this run.
@@ -140,6 +145,8 @@ impl RunState {
             has_estimate: false,
             counts: RunCounts::default(),
             has_ended: false,
+            is_recovered: false,
+            journal_digest: None,
             has_overflowed: false,
             withholding: Withholding::default(),
         }
@@ -254,12 +261,9 @@ impl RunState {
                 }
                 self.has_overflowed |= gap.why.raw().is_some_and(|why| why.is_string(JOURNAL_FULL));
             }
-            Some(EventType::RunEnded) => {
-                if !self.open.is_empty() {
-                    return None;
-                }
-                self.has_ended = true;
-            }
+            Some(EventType::RunRecovered) => self.is_recovered = true,
+            // `resume` keeps the end of a run apart: it is written anew.
+            Some(EventType::RunEnded) => return None,
             _ => {}
         }
         known.into_iter().for_each(|known| self.count(known));
@@ -308,14 +312,14 @@ impl RunState {
         Some(())
     }
 
+    /// Returns true if a run could end here: nothing is open.
+    pub(crate) fn may_end(&self) -> bool {
+        self.open.is_empty()
+    }
+
     /// Returns the ids of all tool calls that were in the journal when it was resumed.
     pub(crate) fn resumed_tool_ids(&self) -> &[String] {
         &self.resumed_tool_ids
-    }
-
-    /// Returns true once the last event is written.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.has_ended
     }
 
     /// Returns the steps that have not returned, in the order in which they began.
@@ -439,16 +443,23 @@ impl RunState {
         written
     }
 
-    /// Appends the last event of the run, after a gap for each step that is still open. Uses the reserve of the
-    /// journal.
+    /// Appends the last event of the run, after a gap for each step that is still open. Before them comes the event
+    /// that the run was recovered, if it was and no event says so yet. Uses the reserve of the journal.
     pub(crate) fn end_run(
         &mut self,
+        recovered: Option<RunRecovered>,
         members: impl Fn(&RunCounts, &mut MaskedPayloadWriter<'_>),
     ) -> Result<(), RecordError> {
         if self.has_ended {
             return Err(RecordError::Ended);
         }
         self.journal.set_event_time(None);
+        if let Some(recovered) = recovered.filter(|_| !self.is_recovered) {
+            self.journal.append(EventType::RunRecovered, JournalSpace::Reserve, |payload| {
+                recovered.write(payload);
+            })?;
+            self.is_recovered = true;
+        }
         while let Some((step, open)) = self.open.pop_first() {
             // An inferred call that was allowed and has no result was not lost by the recorder: the agent never
             // reported one. That is no gap.

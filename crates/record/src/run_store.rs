@@ -11,6 +11,7 @@ use reenact_json::Shown;
 use reenact_keys::durable::{self, Readers};
 use reenact_keys::ownership;
 
+use crate::refusal;
 use crate::resume;
 use crate::run_id::RunId;
 
@@ -81,6 +82,14 @@ pub enum RunStoreError {
         "run {run_id} has no artifact here: it was not sealed (seal it with: reenact recover), or its artifact was written elsewhere"
     )]
     NotSealed {
+        /// Id of the run.
+        run_id: RunId,
+    },
+    /// The recorder of the run refused it for good.
+    #[error(
+        "run {run_id} is refused for good: someone changed its journal while it was recorded, and nothing of it will be signed"
+    )]
+    Refused {
         /// Id of the run.
         run_id: RunId,
     },
@@ -160,15 +169,22 @@ impl RunStore {
         self.run_path(id).join("artifact.rer.json")
     }
 
+    /// Returns true if the recorder of a run refused it for good, because someone had changed its journal.
+    pub fn is_refused(&self, id: RunId) -> bool {
+        self.run_path(id).join(refusal::FILE_NAME).symlink_metadata().is_ok()
+    }
+
     /// Returns the path of the artifact of a run that was sealed here.
     ///
     /// # Errors
-    /// [`RunStoreError::NotSealed`] if there is none, [`RunStoreError::Link`] if there is a link.
+    /// [`RunStoreError::NotSealed`] if there is none, [`RunStoreError::Refused`] if there never will be one,
+    /// [`RunStoreError::Link`] if there is a link.
     pub fn sealed_artifact(&self, id: RunId) -> Result<PathBuf, RunStoreError> {
         let path = self.artifact_path(id);
         match path.symlink_metadata() {
             Ok(found) if found.is_file() => Ok(path),
             Ok(found) if found.is_symlink() => Err(RunStoreError::Link { path: path_text(&path) }),
+            _ if self.is_refused(id) => Err(RunStoreError::Refused { run_id: id }),
             _ => Err(RunStoreError::NotSealed { run_id: id }),
         }
     }
@@ -199,7 +215,7 @@ impl RunStore {
 
     /// Returns the ids of the runs that are neither sealed nor being recorded, oldest first: their recorders were
     /// killed, or could not write the artifact. A run that was sealed into another file is not among them, as long as
-    /// that file exists.
+    /// that file exists, nor is one that its recorder refused.
     pub fn unsealed_runs(&self) -> Result<Vec<RunId>, RunStoreError> {
         let mut ids = self.run_ids()?;
         ids.retain(|id| self.is_unsealed(*id));
@@ -210,7 +226,7 @@ impl RunStore {
     fn is_unsealed(&self, id: RunId) -> bool {
         let journal = self.journal_path(id);
         let has_journal = journal.symlink_metadata().is_ok_and(|found| found.is_file());
-        if !has_journal || self.artifact_path(id).symlink_metadata().is_ok() {
+        if !has_journal || self.artifact_path(id).symlink_metadata().is_ok() || self.is_refused(id) {
             return false;
         }
         // An unreadable journal counts as not sealed; resuming the run reports the error.

@@ -18,7 +18,7 @@ use reenact_record::{
     ToolChannel,
 };
 use reenact_testkit::fixture::TestDir;
-use support::{DONE, answer, events, fixed_env, key, run_id, runs, verify_artifact};
+use support::{DONE, SALT, answer, events, fixed_env, key, run_id, runs, verify_artifact};
 
 fn call(writer: &EventWriter, kind: CallKind, body: &[u8]) -> StepId {
     let raw = RawRequest { provider: "openai", method: "POST", path: "/v1/x", headers: &[], body };
@@ -103,7 +103,11 @@ fn finish(recorder: Recorder<Recording>) -> usize {
     let open = recorder.event_writer().open_steps().len();
     let before = recorder.counts().events;
     let sealed = recorder.end(&DONE).unwrap().seal(&key()).unwrap();
-    assert_eq!(sealed.counts.events, before + open as u64 + 1, "a gap for each open step, and the end");
+    assert_eq!(
+        sealed.counts.events,
+        before + open as u64 + 2,
+        "the recovery, a gap for each open step, the end"
+    );
     let report = verify_artifact(&sealed.path, &key());
     assert_eq!((report.reasons.as_slice(), report.pass()), ([].as_slice(), true));
     let bytes = fs::read(&sealed.path).unwrap();
@@ -142,7 +146,7 @@ fn every_prefix_of_a_journal_can_be_gone_on_with() {
             (events as u64, open)
         );
         assert_eq!(recorder.counts().bytes, (now.len() - head) as u64);
-        assert_eq!(finish(recorder), events + 1 + open + 1, "{length}");
+        assert_eq!(finish(recorder), events + 1 + open + 2, "{length}");
     }
 }
 
@@ -150,7 +154,7 @@ fn events_of(killed: &KilledRun) -> Vec<String> {
     events(&killed.path()).into_iter().map(|(event_type, _)| event_type).collect()
 }
 
-/// Wherever the recorder was killed, the artifact is the one of a run without a kill.
+/// Wherever the recorder was killed, the artifact is the one of a run without a kill, but for the event that says so.
 #[test]
 fn what_is_sealed_is_what_would_have_been_sealed() {
     struct FixedClock;
@@ -185,10 +189,21 @@ fn what_is_sealed_is_what_would_have_been_sealed() {
         let sealed = recorder.end(&DONE).unwrap().seal(&key()).unwrap();
         (fs::read(&sealed.path).unwrap(), sealed.counts)
     };
+    let payloads = |artifact: &[u8]| -> Vec<(String, Vec<u8>)> {
+        let artifact = Value::parse(artifact, &Limits::default()).unwrap();
+        let event = |event: Value<'_>| {
+            let event_type = event.member("event_type").unwrap().string().unwrap().into_owned();
+            (event_type, event.member("payload").unwrap().text().to_vec())
+        };
+        artifact.member("events").unwrap().elements().map(event).collect()
+    };
     let (killed, counts) = artifact(true);
-    assert!(killed == artifact(false).0);
+    let mut killed = payloads(&killed);
+    let recovered = format!(r#"{{"from":"journal","salt":"{SALT}","source":"observed"}}"#);
+    assert_eq!(killed.remove(10), ("rer.run.recovered".to_owned(), recovered.into_bytes()));
+    assert_eq!(killed, payloads(&artifact(false).0));
     let expected =
-        RunCounts { model_calls: 2, http_calls: 1, tool_calls: 1, errors: 1, gaps: 2, events: 12, ..counts };
+        RunCounts { model_calls: 2, http_calls: 1, tool_calls: 1, errors: 1, gaps: 2, events: 13, ..counts };
     assert_eq!(counts, expected);
 }
 
@@ -290,7 +305,7 @@ fn zeros_at_the_end_are_cut_off() {
 }
 
 #[test]
-fn a_run_that_has_ended_is_sealed_as_it_is() {
+fn a_run_that_has_ended_is_sealed_as_recovered() {
     let killed = KilledRun::killed_after(|recorder| {
         write_some(&recorder.event_writer());
         recorder.end(&DONE).unwrap();
@@ -299,17 +314,33 @@ fn a_run_that_has_ended_is_sealed_as_it_is() {
     let ended = Recorder::builder(&runs(&killed.dir), &key()).resume_ended(killed.id).unwrap();
     assert_eq!(ended.target().path, runs(&killed.dir).artifact_path(killed.id));
     let sealed = ended.seal(&key()).unwrap();
-    assert_eq!((sealed.counts.events, sealed.counts.gaps), (8, 2));
+    assert_eq!((sealed.counts.events, sealed.counts.gaps), (9, 2));
     assert_eq!(verify_artifact(&sealed.path, &key()).reasons, [""; 0]);
+    // Nobody vouches for the journal any more, so the last event is written anew, behind one that says so.
+    let last = events(&killed.path()).split_off(7);
+    assert_eq!(last[0].0, "rer.run.recovered");
+    let end = |salted: &(String, String)| {
+        Value::parse(salted.1.as_bytes(), &Limits::default()).map(|it| {
+            ["exit_code", "reason", "status"]
+                .map(|name| String::from_utf8_lossy(it.member(name).unwrap().text()).into_owned())
+        })
+    };
+    assert_eq!(
+        (last[1].0.as_str(), end(&last[1]).unwrap()),
+        ("rer.run.ended", ["0", "\"exit\"", "\"completed\""].map(str::to_owned))
+    );
     fs::remove_file(&sealed.path).unwrap();
+    drop(ended);
+    // A second recovery does not say it twice.
+    let ended = Recorder::builder(&runs(&killed.dir), &key()).resume_ended(killed.id).unwrap();
+    assert_eq!(ended.counts().events, 9);
     drop(ended);
 
     // Bytes behind the last event are not part of the run.
     let more = [&killed.journal, killed.lines()[5]].concat();
     fs::write(killed.path(), &more).unwrap();
     let ended = Recorder::builder(&runs(&killed.dir), &key()).resume_ended(killed.id).unwrap();
-    assert_eq!(ended.counts().events, 8);
-    assert!(fs::read(killed.path()).unwrap() == killed.journal);
+    assert_eq!(ended.counts().events, 9);
     drop(ended);
 
     // Killed while it ended: the gaps are recorded, and are not recorded again.
@@ -318,7 +349,7 @@ fn a_run_that_has_ended_is_sealed_as_it_is() {
     let unfinished = killed.resume(&killed.journal[..without_end], None).unwrap();
     assert_eq!((unfinished.event_writer().open_steps(), unfinished.counts().gaps), (vec![], 2));
     let sealed = unfinished.end(&DONE).unwrap().seal(&key()).unwrap();
-    assert_eq!((sealed.counts.events, sealed.counts.gaps), (8, 2));
+    assert_eq!((sealed.counts.events, sealed.counts.gaps), (9, 2));
     let one_gap = without_end - lines[7].len();
     fs::remove_file(&sealed.path).unwrap();
     let unfinished = killed.resume(&killed.journal[..one_gap], None).unwrap();

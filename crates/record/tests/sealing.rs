@@ -9,7 +9,7 @@ use std::path::Path;
 
 use reenact_formats::rer::seal::SealError;
 use reenact_keys::SecretKey;
-use reenact_record::{ArtifactTarget, Ended, RecordError, Recorder, RunStart};
+use reenact_record::{ArtifactTarget, Ended, RecordError, Recorder, ResumeError, RunStart, RunStoreError};
 use reenact_testkit::fixture::TestDir;
 use support::{DONE, events, key, run_id, runs, verify_artifact};
 
@@ -27,10 +27,37 @@ fn assert_refused_after(touch: impl FnOnce(&Path)) {
     let ended = ended_run(&dir);
     let journal = runs(&dir).journal_path(ended.run_id());
     touch(&journal);
-    let before = dir.names();
+    let (before, id) = (dir.names(), ended.run_id());
     let path = journal.to_str().unwrap().to_owned();
     assert_eq!(ended.seal(&key()), Err(RecordError::JournalChanged { path }));
-    assert_eq!(dir.names(), before, "nothing is left of an artifact that was not sealed");
+    let mut after = dir.names();
+    after.retain(|name| !name.ends_with("/refused.json"));
+    assert_eq!(after, before, "nothing is left of an artifact that was not sealed");
+
+    // No later process seals it either.
+    drop(ended);
+    let (store, key) = (runs(&dir), key());
+    let builder = || Recorder::builder(&store, &key);
+    assert_eq!(builder().resume(id, || None).map(|_| ()), Err(ResumeError::Refused { run_id: id }));
+    assert_eq!(builder().resume_ended(id).map(|_| ()), Err(ResumeError::Refused { run_id: id }));
+    assert_eq!(runs(&dir).unsealed_runs(), Ok(Vec::new()));
+    assert_eq!(runs(&dir).sealed_artifact(id), Err(RunStoreError::Refused { run_id: id }));
+}
+
+/// The agent makes the chain anew: each line is right by itself, and only the recorder knows that it is false.
+#[test]
+fn a_journal_with_a_new_chain_is_not_sealed() {
+    let false_journal = |id| {
+        let dir = TestDir::new();
+        let recorder = Recorder::builder(&runs(&dir), &key()).begin(&RunStart::new(id)).unwrap();
+        recorder.event_writer().record_gap("a", "false").unwrap();
+        recorder.end(&DONE).unwrap();
+        fs::read(runs(&dir).journal_path(id)).unwrap()
+    };
+    assert_refused_after(|journal| {
+        let id = journal.parent().unwrap().file_name().unwrap().to_str().unwrap().parse().unwrap();
+        fs::write(journal, false_journal(id)).unwrap();
+    });
 }
 
 #[test]

@@ -28,8 +28,8 @@ use reenact_keys::{KeyName, SecretKey};
 use reenact_record::approval::ApprovalQueue;
 use reenact_record::wal::{self, WalDir};
 use reenact_record::{
-    ArtifactTarget, Durability, PolicyMode, Recorder, RunCounts, RunEnd, RunId, RunStart, RunStatus,
-    SealedArtifact,
+    ArtifactTarget, Durability, PolicyMode, RecordError, Recorder, RunCounts, RunEnd, RunId, RunStart,
+    RunStatus, SealedArtifact,
 };
 use reenact_run::{EventType, Exit, OpenedRecord, Run};
 use reenact_verify::audit::{Audit, AuditVerdict};
@@ -263,6 +263,12 @@ impl RecordArgs {
             .and_then(|ended| ended.seal(&signing.key))
             .map_err(|error| {
                 let journal = journal.to_string_lossy();
+                if matches!(error, RecordError::JournalChanged { .. }) {
+                    return CommandError::impossible(format!(
+                        "{error}; what is left of it is in {}",
+                        Shown::whole(&journal)
+                    ));
+                }
                 CommandError::impossible(format!(
                     "the run is over, but could not be sealed: {error}; its journal is in {}; when that is mended: reenact recover",
                     Shown::whole(&journal)

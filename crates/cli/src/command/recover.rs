@@ -17,7 +17,9 @@ use reenact_capture::{LeftoverLog, Recovered};
 use reenact_json::Shown;
 use reenact_keys::{KeyStore, SecretKey};
 use reenact_record::wal::{self, WalDir};
-use reenact_record::{Recorder, ResumeError, RunEnd, RunId, RunStatus, RunStore, SealedArtifact};
+use reenact_record::{
+    Recorder, ResumeError, RunEnd, RunId, RunStatus, RunStore, RunStoreError, SealedArtifact,
+};
 use reenact_verify::{Keys, Options};
 
 use crate::config::UserConfig;
@@ -40,7 +42,7 @@ pub(super) struct RecoverArgs {
 
 impl RecoverArgs {
     /// Recovers the named run, or every unsealed run of the current folder. The exit code is 2 if one of them
-    /// cannot be recovered.
+    /// cannot be recovered, and 1 if its recorder refused it.
     pub(super) fn run(&self) -> Result<u8, CommandError> {
         let store = runs::run_store();
         let found = match &self.run {
@@ -54,6 +56,11 @@ impl RecoverArgs {
         let keys = UserConfig::require()?.key_store();
         let mut code = 0;
         for id in found {
+            if store.is_refused(id) {
+                output::print_notice(&RunStoreError::Refused { run_id: id }.to_string());
+                code = code.max(1);
+                continue;
+            }
             let outcome = match store.sealed_artifact(id) {
                 Ok(path) => Ok(RecoverOutcome::Sealed(path)),
                 Err(_) => recover(&store, id, &keys),

@@ -71,6 +71,22 @@ fn what_lies_where_a_killed_run_was_to_be_is_left_alone() {
     project.run(&["verify", "last"]).expect(0, "...\n", "");
 }
 
+/// The agent rewrites the journal, so that each line that is left is right by itself. Neither the recorder nor a recovery
+/// makes a record of it, and nothing advises to try.
+#[test]
+fn a_journal_that_the_agent_rewrote_is_refused_for_good() {
+    let project = TestProject::new(Script::travel());
+    let rewrite = "for j in .reenact/runs/*/journal.jsonl; do head -n 1 \"$j\" > t && cat t > \"$j\"; done";
+    let recorded = project.run(&["record", "-q", "--", "sh", "-c", rewrite]);
+    assert_eq!(recorded.code, Some(125), "{}", recorded.stderr);
+    assert!(recorded.stderr.contains("someone changed the journal"), "{}", recorded.stderr);
+    assert!(!recorded.stderr.contains("reenact recover"), "{}", recorded.stderr);
+    let refused = "reenact: run [..] is refused for good: someone changed its journal while it was recorded, and nothing of it will be signed\n";
+    project.run(&["recover"]).expect(0, "nothing to recover: every run of this folder is sealed\n", "");
+    project.run(&["recover", "last"]).expect(1, "", refused);
+    project.run(&["show", "last"]).expect(2, "", refused);
+}
+
 /// A torn journal without a log, as after a power failure.
 #[test]
 fn what_was_torn_is_said_to_be() {

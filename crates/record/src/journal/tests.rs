@@ -62,7 +62,7 @@ fn a_write_that_fails_closes_the_journal() {
     assert_eq!(journal.finish(), Err(first.clone()));
     let mut state = RunState::new(journal);
     assert_eq!(state.append(EventType::CaptureGap, gap), Err(first.clone()));
-    assert_eq!(state.end_run(|_, _| {}), Err(first));
+    assert_eq!(state.end_run(None, |_, _| {}), Err(first));
 }
 
 /// A pipe takes everything, and has no disk behind it.
@@ -105,7 +105,7 @@ fn a_journal_that_is_full_says_so_once_and_can_end() {
     let bytes = with_gap.bytes;
     assert_eq!(state.append(EventType::ErrorRaised, gap), Err(RecordError::Full { bytes }));
     assert_eq!(state.counts(), with_gap);
-    state.end_run(|_, _| {}).unwrap();
+    state.end_run(None, |_, _| {}).unwrap();
     assert_eq!(state.counts().events, 3);
 }
 
