@@ -4,7 +4,7 @@
 //! [`Redactor::redact`].
 
 use crate::known_values::KnownValues;
-use crate::search::{self, Secret};
+use crate::search::{self, Secret, TextLayout};
 use crate::{RulePack, SecretFinding, escape, mapped_text, mask_mark};
 use core::fmt;
 use core::ops::Range;
@@ -158,7 +158,8 @@ impl Redactor {
     ///
     /// JSON escapes are decoded for the search. In a stream of server-sent events, the strings of
     /// the events are joined for the search: of a secret that is cut over several events, the first
-    /// part becomes the mark and the other parts are removed.
+    /// part becomes the mark and the other parts are removed. In a JSON document, strings at the same path are joined alike,
+    /// such as the parts of a message.
     ///
     /// ```
     /// use reenact_secrets::{Redactor, RulePack};
@@ -175,7 +176,7 @@ impl Redactor {
     /// Masks a text as [`Redactor::redact`] does, and also the findings that the caller made, such
     /// as a header's value.
     pub(crate) fn redact_with<'t>(&mut self, text: &'t [u8], forced: Vec<SecretFinding>) -> RedactedText<'t> {
-        let secrets = search::find_secrets(&self.pack, &mut self.known, text, forced);
+        let secrets = search::find_secrets(&self.pack, &mut self.known, text, forced, TextLayout::of(text));
         if secrets.is_empty() {
             return RedactedText { bytes: Cow::Borrowed(text), masked_spans: Vec::new() };
         }
@@ -185,9 +186,9 @@ impl Redactor {
         RedactedText { bytes: Cow::Owned(bytes), masked_spans }
     }
 
-    /// Returns everything in a text that must be masked, in order.
+    /// Returns everything in a part of a text that must be masked, in order. Strings that stand apart are not joined.
     pub(crate) fn find_secrets(&mut self, text: &[u8]) -> Vec<Secret> {
-        search::find_secrets(&self.pack, &mut self.known, text, Vec::new())
+        search::find_secrets(&self.pack, &mut self.known, text, Vec::new(), TextLayout::Plain)
     }
 
     /// Returns the length in bytes of the longest known value; 0 if there is none.

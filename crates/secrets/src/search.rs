@@ -3,14 +3,15 @@
 //!
 //! A text is scanned as it is, with its JSON escapes, its percent-encoding or its form decoded (up to
 //! [`MAX_NESTING`] times, in any order) and, if it is a stream of events, with the strings of the
-//! events joined. Findings in a decoded text are mapped back to spans of the source. Start reading at [`find_secrets`].
+//! events joined; if it is a JSON document, with the strings at one path joined. Findings in a decoded text are mapped back to spans of the source. Start reading at [`find_secrets`].
 
+use crate::entropy::is_random;
 use crate::escape::MAX_NESTING;
 use crate::known_values::KnownValues;
 use crate::mapped_text::{self, MappedText};
 use crate::pack::{merge_overlaps, subtract_spans};
 use crate::stream::{self, StreamGrouping};
-use crate::{RulePack, SecretFinding};
+use crate::{RulePack, SecretFinding, pem};
 use core::ops::Range;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -31,6 +32,30 @@ pub(crate) struct Secret {
 /// text is scanned again until nothing new is found; more than three scans were never needed.
 const MAX_PASSES: usize = 16;
 
+/// Layout of a text, which says what strings of it are joined for the search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TextLayout {
+    /// Text of no known layout, or a part of a text: nothing is joined.
+    Plain,
+    /// Stream of server-sent events.
+    Stream,
+    /// JSON object or list.
+    Document,
+}
+
+impl TextLayout {
+    /// Returns the layout of a whole text.
+    pub(crate) fn of(text: &[u8]) -> Self {
+        if stream::is_stream(text) {
+            Self::Stream
+        } else if stream::is_document(text) {
+            Self::Document
+        } else {
+            Self::Plain
+        }
+    }
+}
+
 /// Returns everything to be masked in a text, without overlap.
 ///
 /// `forced` are findings of the caller, such as the value of an `Authorization` header.
@@ -39,10 +64,10 @@ pub(crate) fn find_secrets(
     known: &mut KnownValues,
     text: &[u8],
     forced: Vec<SecretFinding>,
+    layout: TextLayout,
 ) -> Vec<Secret> {
-    let is_stream = stream::is_stream(text);
     let mut look = SecretSearch { pack, known: Some(known) };
-    let (first, marks) = look.search_text(text, forced, is_stream);
+    let (first, marks) = look.search_text(text, forced, layout);
     if first.is_empty() {
         return first;
     }
@@ -57,7 +82,7 @@ pub(crate) fn find_secrets(
         let mut taken: Vec<Range<usize>> = marks.clone();
         taken.extend(secrets.iter().flat_map(|secret| secret.spans.iter().cloned()));
         taken.sort_unstable_by_key(|span| span.start);
-        let (more, _) = look.search_text(&marked, Vec::new(), is_stream);
+        let (more, _) = look.search_text(&marked, Vec::new(), layout);
         let more = more.into_iter().map(|secret| secret.minus_spans(&taken));
         let more: Vec<Secret> = more.filter(|secret| !secret.spans.is_empty()).collect();
         if more.is_empty() {
@@ -81,6 +106,15 @@ impl Secret {
     }
 }
 
+impl Secret {
+    /// Returns true if a secret was cut over parts of a document. A secret inside of one part was found there, and words
+    /// that happen to follow each other are none.
+    fn is_cut(&self, text: &[u8]) -> bool {
+        let parts: Vec<&[u8]> = self.spans.iter().filter_map(|span| text.get(span.clone())).collect();
+        parts.len() > 1 && (self.known_id.is_some() || self.rule == pem::RULE || is_random(&parts.concat()))
+    }
+}
+
 /// Rules and known values of one search.
 struct SecretSearch<'l> {
     pack: &'l RulePack,
@@ -100,13 +134,13 @@ struct TextFindings {
 }
 
 impl SecretSearch<'_> {
-    /// Searches a text and, if it is a stream, the joined strings of its events. Also returns the
+    /// Searches a text and, by its layout, the joined strings of its events or parts. Also returns the
     /// marks that are in the text already.
     fn search_text(
         &mut self,
         text: &[u8],
         forced: Vec<SecretFinding>,
-        is_stream: bool,
+        layout: TextLayout,
     ) -> (Vec<Secret>, Vec<Range<usize>>) {
         let TextFindings { findings, exact_known: whole, marks } =
             self.search_unescaped(text, forced, MAX_NESTING);
@@ -120,8 +154,14 @@ impl SecretSearch<'_> {
                 Secret { rule, known_id: known.copied(), spans: vec![span] }
             })
             .collect();
-        if is_stream {
-            self.search_stream(text, &marks, &mut secrets);
+        match layout {
+            TextLayout::Stream => self.search_stream(text, &marks, &mut secrets),
+            TextLayout::Document => stream::for_each_joined(text, &mut |reading| {
+                let mut found = Vec::new();
+                self.search_joined(reading, &marks, &mut found);
+                secrets.extend(found.into_iter().filter(|secret| secret.is_cut(text)));
+            }),
+            TextLayout::Plain => {}
         }
         (secrets, marks)
     }

@@ -19,6 +19,85 @@ fn key(seed: u64) -> String {
     format!("ghp_{}", SeededRandom::new(seed).letters("alnum", 36))
 }
 
+/// Returns a request whose message has these parts.
+fn request(shape: &str, parts: &[&str]) -> String {
+    let part = |text: &&str| match shape {
+        "gemini" => format!(r#"{{"text":"{text}"}}"#),
+        "responses" => format!(r#"{{"type":"input_text","text":"{text}"}}"#),
+        _ => format!(r#"{{"type":"text","text":"{text}"}}"#),
+    };
+    let parts = parts.iter().map(part).collect::<Vec<_>>().join(",");
+    match shape {
+        "gemini" => format!(r#"{{"contents":[{{"role":"user","parts":[{parts}]}}]}}"#),
+        "responses" => format!(r#"{{"model":"m","input":[{{"role":"user","content":[{parts}]}}]}}"#),
+        _ => format!(r#"{{"model":"m","messages":[{{"role":"user","content":[{parts}]}}]}}"#),
+    }
+}
+
+/// A token, a private key or a known value that is cut over the parts of a request is masked in all of them.
+#[test]
+fn a_secret_cut_over_parts_of_a_request() {
+    let token = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
+    let key = format!(
+        "-----BEGIN PRIVATE KEY-----\\n{}\\n-----END PRIVATE KEY-----",
+        "MIIEvQIBADANBgkq".repeat(12)
+    );
+    let known = "correct-horse-battery";
+    for shape in ["gemini", "responses", "messages"] {
+        for (secret, rule) in
+            [(token.as_str(), "github-token"), (&key, "private-key"), (known, "environment")]
+        {
+            for cut in (1..secret.len()).filter(|cut| !secret[..*cut].ends_with('\\')) {
+                let (one, two) = secret.split_at(cut);
+                let mut redactor = Redactor::new(RulePack::standard());
+                redactor.add_known("environment", known.as_bytes());
+                let text = request(shape, &[&format!("use {one}"), &format!("{two} now")]);
+                let expected = request(shape, &[&format!("use [masked:{rule}:1]"), " now"]);
+                let masked = String::from_utf8(redactor.redact(text.as_bytes()).bytes.into_owned()).unwrap();
+                assert_eq!(masked, expected, "{cut}");
+            }
+        }
+        let (one, two, three) = (&token[..9], &token[9..20], &token[20..]);
+        let text = request(shape, &[one, two, three]);
+        let masked = Redactor::new(RulePack::standard()).redact(text.as_bytes()).bytes.into_owned();
+        assert_eq!(String::from_utf8(masked).unwrap(), request(shape, &["[masked:github-token:1]", "", ""]));
+    }
+}
+
+/// What stands in another part is no value of a name, and what is whole in one part is masked as ever.
+#[test]
+fn parts_that_belong_to_nothing() {
+    for parts in
+        [&["What is your password:", "Hunter2024!x"][..], &["the sk-", "learn package"], &["user", "s"]]
+    {
+        let text = request("messages", parts);
+        assert_eq!(Redactor::new(RulePack::standard()).redact(text.as_bytes()).masked_spans, []);
+    }
+}
+
+/// The table of ordinary texts, in all readings: decoded, joined, and as parts of a document.
+#[test]
+fn ordinary_texts_stay_as_they_are() {
+    let mut alarms = Vec::new();
+    for (name, template) in support::corpus("false") {
+        for seed in 0..5 {
+            let text = support::made(&template, seed).text;
+            let lines: Vec<String> = text.lines().map(|line| format!("{line:?}")).collect();
+            let document = format!("[{}]", lines.join(","));
+            for text in [&text, &document] {
+                let mut redactor = Redactor::new(RulePack::standard());
+                let redacted = redactor.redact(text.as_bytes());
+                let found = redacted
+                    .masked_spans
+                    .iter()
+                    .map(|found| format!("{name}: {}: {:.80}", found.rule, &text[found.source_span.clone()]));
+                alarms.extend(found);
+            }
+        }
+    }
+    assert_eq!(alarms, Vec::<String>::new());
+}
+
 #[test]
 fn a_value_keeps_its_number() {
     let mut redactor = redactor();

@@ -317,7 +317,7 @@ pub(super) fn string_end(text: &[u8], from: usize) -> usize {
 }
 
 /// Hashes bytes. Names are few, and two that share a hash would only be joined.
-fn hash_bytes(bytes: &[u8]) -> u64 {
+pub(super) fn hash_bytes(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
     let mut hash = bytes.len() as u64;
     for word in words {

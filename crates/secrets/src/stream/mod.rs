@@ -10,10 +10,12 @@
 //!
 //! Start reading at [`collect_texts`].
 
+mod document;
 mod event_template;
 mod event_walker;
 mod stream_texts;
 
+pub(crate) use document::{for_each_joined, is_document};
 pub(crate) use reenact_json::event_stream::is_stream;
 pub(crate) use stream_texts::{StreamGrouping, StreamTexts};
 
