@@ -1,12 +1,12 @@
-//! The trust store: public keys with their owners, and their standing.
+//! The trust store: public keys with their owners, what each is trusted for, and their standing.
 //!
 //! ```json
 //! {
-//!   "version": 1,
+//!   "version": 2,
 //!   "keys": [
-//!     {"key_id": "…", "x": "…", "label": "ci", "standing": "trusted"},
-//!     {"key_id": "…", "x": "…", "standing": "superseded", "by": "…"},
-//!     {"key_id": "…", "x": "…", "standing": "compromised", "since": "2026-05-01T00:00:00Z"}
+//!     {"key_id": "…", "x": "…", "label": "ci", "standing": "trusted", "roles": ["runtime"]},
+//!     {"key_id": "…", "x": "…", "standing": "superseded", "by": "…", "roles": ["platform", "approver"]},
+//!     {"key_id": "…", "x": "…", "standing": "compromised", "since": "2026-05-01T00:00:00Z", "roles": ["runtime"]}
 //!   ]
 //! }
 //! ```
@@ -19,6 +19,9 @@
 //! | `standing` | `trusted`, `superseded`, `compromised` |
 //! | `by` | with `superseded` only: the id of the key that took its place |
 //! | `since` | with `compromised` only, optional: when, in RFC 3339 |
+//! | `roles` | what the key is trusted for, each once: `runtime`, `platform`, `approver`; at least one |
+//!
+//! A store of version 1 has no `roles`: each of its keys is trusted as a runtime's, which is what it was added for.
 //!
 //! Anything else is refused rather than guessed at: a misspelt member would be trust by mistake. `since` is
 //! for people. It decides nothing, since the holder of a stolen key can write any date.
@@ -33,6 +36,84 @@ use reenact_json::{Limits, SyntaxError, Value, ValueKind, shown};
 
 use crate::key::{KeyId, PublicKey};
 use crate::rer::time;
+
+/// Purpose for which the signatures of a key are believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum KeyRole {
+    /// Seals runs.
+    Runtime,
+    /// Authorises envelopes.
+    Platform,
+    /// Approves actions.
+    Approver,
+}
+
+impl KeyRole {
+    /// Every role, in the order in which they are listed.
+    pub const ALL: [Self; 3] = [Self::Runtime, Self::Platform, Self::Approver];
+
+    /// Returns the word in the store's text, and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Runtime => "runtime",
+            Self::Platform => "platform",
+            Self::Approver => "approver",
+        }
+    }
+
+    /// Returns the role that a word names.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.name() == word)
+    }
+}
+
+/// Set of roles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct KeyRoles([bool; 3]);
+
+impl KeyRoles {
+    /// No role.
+    pub const NONE: Self = Self([false; 3]);
+    /// Every role.
+    pub const ALL: Self = Self([true; 3]);
+
+    /// Returns true if the role is in the set.
+    pub fn contains(self, role: KeyRole) -> bool {
+        self.0[role as usize]
+    }
+
+    /// Returns the roles that are in either set.
+    pub fn union(self, other: Self) -> Self {
+        Self(core::array::from_fn(|at| self.0[at] || other.0[at]))
+    }
+
+    /// Returns the roles of the set, in the order of [`KeyRole::ALL`].
+    pub fn iter(self) -> impl Iterator<Item = KeyRole> {
+        KeyRole::ALL.into_iter().filter(move |role| self.contains(*role))
+    }
+}
+
+impl From<KeyRole> for KeyRoles {
+    fn from(role: KeyRole) -> Self {
+        [role].into_iter().collect()
+    }
+}
+
+impl FromIterator<KeyRole> for KeyRoles {
+    fn from_iter<I: IntoIterator<Item = KeyRole>>(roles: I) -> Self {
+        let mut set = Self::NONE;
+        roles.into_iter().for_each(|role| set.0[role as usize] = true);
+        set
+    }
+}
+
+impl core::fmt::Display for KeyRoles {
+    /// Writes the words, separated by commas.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let words: Vec<&str> = self.iter().map(KeyRole::name).collect();
+        f.write_str(&words.join(", "))
+    }
+}
 
 /// Standing of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +152,8 @@ pub struct TrustEntry {
     pub label: Option<KeyLabel>,
     /// Standing of the key.
     pub standing: Standing,
+    /// Purposes for which it is trusted.
+    pub roles: KeyRoles,
 }
 
 /// Name that someone gives to the owner of a key: 1 to 100 visible characters.
@@ -101,8 +184,8 @@ pub enum TrustError {
     /// JSON, but no object.
     #[error("is not a trust store: it must be an object with `version` and `keys`")]
     NotAnObject,
-    /// `version` is not 1: another version of reenact wrote the file, and its meaning is unknown here.
-    #[error("`version` must be 1: a newer reenact may have written this")]
+    /// `version` is neither 1 nor 2: another version of reenact wrote the file, and its meaning is unknown here.
+    #[error("`version` must be 1 or 2: a newer reenact may have written this")]
     Version,
     /// `keys` is absent or not an array.
     #[error("`keys` must be a list")]
@@ -151,6 +234,11 @@ pub enum TrustEntryFault {
     /// `since` is not a time, or does not belong there.
     #[error("`since` must be a time like 2026-05-01T00:00:00Z, and stand with `compromised` only")]
     Since,
+    /// `roles` is not a list of one to three different roles, or stands in a store of version 1.
+    #[error(
+        "`roles` must be a list of runtime, platform and approver, each at most once, and stand in version 2 only"
+    )]
+    Roles,
     /// The same key a second time.
     #[error("the same key stands twice")]
     Duplicate,
@@ -181,6 +269,8 @@ pub enum TrustChange {
     Added,
     /// The key has another label now.
     Relabelled,
+    /// The key is trusted for more than before.
+    Extended,
     /// The key was there, trusted or superseded; nothing changed.
     Unchanged,
 }
@@ -203,9 +293,8 @@ impl TrustStore {
             return Err(TrustError::NotAnObject);
         }
         // The version comes first: a store of another version is not ours to judge.
-        if document.member("version").and_then(|version| version.unsigned_integer()) != Some(1) {
-            return Err(TrustError::Version);
-        }
+        let version = document.member("version").and_then(|version| version.unsigned_integer());
+        let version = version.filter(|version| (1..=2).contains(version)).ok_or(TrustError::Version)?;
         if has_unknown_members(document, &["version", "keys"]) {
             return Err(TrustError::UnknownMember);
         }
@@ -214,7 +303,7 @@ impl TrustStore {
         let mut store = Self::default();
         for (at, element) in keys.elements().enumerate() {
             let failed = |fault| TrustError::Entry { at, fault };
-            let entry = read_entry(element).map_err(failed)?;
+            let entry = read_entry(element, version).map_err(failed)?;
             if store.entries.insert(entry.key.id(), entry).is_some() {
                 return Err(failed(TrustEntryFault::Duplicate));
             }
@@ -236,7 +325,7 @@ impl TrustStore {
         lines.sort();
         let lines: Vec<String> = lines.into_iter().map(|(_, line)| format!("\n    {line}")).collect();
         let end = if lines.is_empty() { "" } else { "\n  " };
-        format!("{{\n  \"version\": 1,\n  \"keys\": [{}{end}]\n}}\n", lines.join(","))
+        format!("{{\n  \"version\": 2,\n  \"keys\": [{}{end}]\n}}\n", lines.join(","))
     }
 
     /// Returns all keys.
@@ -249,27 +338,37 @@ impl TrustStore {
         self.entries.get(id)
     }
 
-    /// Trusts a key from now on. A superseded key stays superseded: its owner may publish old keys beside new ones.
+    /// Trusts a key from now on, in these roles. No role is taken away; without any, a new key is trusted as a
+    /// runtime's. A superseded key stays superseded: its owner may publish old keys beside new ones.
     ///
     /// # Errors
     ///
     /// [`TrustRefusal`] if the key is weak or compromised.
-    pub fn trust(&mut self, key: PublicKey, label: Option<KeyLabel>) -> Result<TrustChange, TrustRefusal> {
+    pub fn trust(
+        &mut self,
+        key: PublicKey,
+        label: Option<KeyLabel>,
+        roles: KeyRoles,
+    ) -> Result<TrustChange, TrustRefusal> {
         if key.is_weak() {
             return Err(TrustRefusal::Weak);
         }
         let Some(entry) = self.entries.get_mut(&key.id()) else {
-            self.entries.insert(key.id(), TrustEntry { key, label, standing: Standing::Trusted });
+            let roles = if roles == KeyRoles::NONE { KeyRole::Runtime.into() } else { roles };
+            self.entries.insert(key.id(), TrustEntry { key, label, standing: Standing::Trusted, roles });
             return Ok(TrustChange::Added);
         };
         if matches!(entry.standing, Standing::Compromised { .. }) {
             return Err(TrustRefusal::Compromised);
         }
-        if label.is_none() || label == entry.label {
-            return Ok(TrustChange::Unchanged);
-        }
-        entry.label = label;
-        Ok(TrustChange::Relabelled)
+        let (had, is_relabelled) = (entry.roles, label.is_some() && label != entry.label);
+        entry.roles = had.union(roles);
+        entry.label = label.or(entry.label.take());
+        Ok(match (entry.roles == had, is_relabelled) {
+            (false, _) => TrustChange::Extended,
+            (true, true) => TrustChange::Relabelled,
+            (true, false) => TrustChange::Unchanged,
+        })
     }
 
     /// Marks a key as superseded by another. The key need not be in the store.
@@ -316,7 +415,8 @@ impl TrustStore {
         if key.is_weak() {
             return Err(TrustRefusal::Weak);
         }
-        let unmarked = TrustEntry { key, label: None, standing: Standing::Trusted };
+        let roles = KeyRole::Runtime.into();
+        let unmarked = TrustEntry { key, label: None, standing: Standing::Trusted, roles };
         Ok(self.entries.entry(key.id()).or_insert(unmarked))
     }
 }
@@ -326,11 +426,11 @@ fn has_unknown_members(object: Value<'_>, names: &[&str]) -> bool {
     object.members().any(|(name, _)| !names.iter().any(|known| name.is_string(known)))
 }
 
-fn read_entry(entry: Value<'_>) -> Result<TrustEntry, TrustEntryFault> {
+fn read_entry(entry: Value<'_>, version: u64) -> Result<TrustEntry, TrustEntryFault> {
     if entry.kind() != ValueKind::Object {
         return Err(TrustEntryFault::NotAnObject);
     }
-    if has_unknown_members(entry, &["key_id", "x", "label", "standing", "by", "since"]) {
+    if has_unknown_members(entry, &["key_id", "x", "label", "standing", "by", "since", "roles"]) {
         return Err(TrustEntryFault::UnknownMember);
     }
     // A member that is not a string is as wrong as one that spells nonsense.
@@ -372,7 +472,20 @@ fn read_entry(entry: Value<'_>) -> Result<TrustEntry, TrustEntryFault> {
         }
         _ => return Err(TrustEntryFault::Standing),
     };
-    Ok(TrustEntry { key, label, standing })
+    let roles = read_roles(entry.member("roles"), version).ok_or(TrustEntryFault::Roles)?;
+    Ok(TrustEntry { key, label, standing, roles })
+}
+
+/// Reads the roles of an entry; `None` if they are not right for the version of the store.
+fn read_roles(roles: Option<Value<'_>>, version: u64) -> Option<KeyRoles> {
+    let Some(list) = roles else { return (version == 1).then_some(KeyRole::Runtime.into()) };
+    if version == 1 || list.kind() != ValueKind::Array {
+        return None;
+    }
+    let words = list.elements().map(|word| KeyRole::parse(&word.string()?));
+    let words: Vec<KeyRole> = words.collect::<Option<_>>()?;
+    let set: KeyRoles = words.iter().copied().collect();
+    (!words.is_empty() && set.iter().count() == words.len()).then_some(set)
 }
 
 fn write_entry(id: &str, entry: &TrustEntry) -> String {
@@ -389,6 +502,8 @@ fn write_entry(id: &str, entry: &TrustEntry) -> String {
         Standing::Compromised { since: Some(since) } => object.string("since", since.as_str()),
         _ => {}
     }
+    let roles: Vec<KeyRole> = entry.roles.iter().collect();
+    print::write_list(&roles, object.name("roles"), |role, out| print::write_string(role.name(), out));
     object.close();
     line
 }
@@ -425,20 +540,24 @@ mod tests {
     fn the_text_of_a_store() {
         let (alpha, other) = (key(ALPHA), key(OTHER));
         let mut store = TrustStore::default();
-        assert_eq!(store.to_json(), "{\n  \"version\": 1,\n  \"keys\": []\n}\n");
-        store.trust(alpha, label("ci \"x\"")).unwrap();
+        assert_eq!(store.to_json(), "{\n  \"version\": 2,\n  \"keys\": []\n}\n");
+        let roles = [KeyRole::Approver, KeyRole::Platform].into_iter().collect();
+        store.trust(alpha, label("ci \"x\""), roles).unwrap();
         store.supersede(other, alpha.id()).unwrap();
         let lines = [
-            format!(r#"{{"key_id":"{}","x":"{ALPHA}","label":"ci \"x\"","standing":"trusted"}}"#, alpha.id()),
             format!(
-                r#"{{"key_id":"{}","x":"{OTHER}","standing":"superseded","by":"{}"}}"#,
+                r#"{{"key_id":"{}","x":"{ALPHA}","label":"ci \"x\"","standing":"trusted","roles":["platform","approver"]}}"#,
+                alpha.id()
+            ),
+            format!(
+                r#"{{"key_id":"{}","x":"{OTHER}","standing":"superseded","by":"{}","roles":["runtime"]}}"#,
                 other.id(),
                 alpha.id()
             ),
         ];
         assert_eq!(
             store.to_json(),
-            format!("{{\n  \"version\": 1,\n  \"keys\": [\n    {},\n    {}\n  ]\n}}\n", lines[0], lines[1])
+            format!("{{\n  \"version\": 2,\n  \"keys\": [\n    {},\n    {}\n  ]\n}}\n", lines[0], lines[1])
         );
         assert_eq!(parse(&store.to_json()), Ok(store));
     }
@@ -447,17 +566,60 @@ mod tests {
     fn trusting() {
         let alpha = key(ALPHA);
         let mut store = TrustStore::default();
-        assert_eq!(store.trust(alpha, None), Ok(TrustChange::Added));
-        assert_eq!(store.trust(alpha, None), Ok(TrustChange::Unchanged));
-        assert_eq!(store.trust(alpha, label("a")), Ok(TrustChange::Relabelled));
-        assert_eq!(store.trust(alpha, None), Ok(TrustChange::Unchanged));
+        assert_eq!(store.trust(alpha, None, KeyRoles::NONE), Ok(TrustChange::Added));
+        assert_eq!(store.trust(alpha, None, KeyRoles::NONE), Ok(TrustChange::Unchanged));
+        assert_eq!(store.trust(alpha, label("a"), KeyRoles::NONE), Ok(TrustChange::Relabelled));
+        assert_eq!(store.trust(alpha, None, KeyRoles::NONE), Ok(TrustChange::Unchanged));
         assert_eq!(store.find(&alpha.id()).unwrap().label, label("a"));
         let mut identity = [0; 32];
         identity[0] = 1;
         let weak = PublicKey::from_raw(&identity).unwrap();
-        assert_eq!(store.trust(weak, None), Err(TrustRefusal::Weak));
+        assert_eq!(store.trust(weak, None, KeyRoles::NONE), Err(TrustRefusal::Weak));
         assert_eq!(store.compromise(weak, None), Err(TrustRefusal::Weak));
         assert_eq!(store.entries().count(), 1);
+    }
+
+    #[test]
+    fn roles_are_added_and_never_taken_away() {
+        let alpha = key(ALPHA);
+        let mut store = TrustStore::default();
+        let roles = |store: &TrustStore| store.find(&alpha.id()).unwrap().roles.to_string();
+        store.trust(alpha, None, KeyRoles::NONE).unwrap();
+        assert_eq!(roles(&store), "runtime");
+        assert_eq!(store.trust(alpha, None, KeyRole::Approver.into()), Ok(TrustChange::Extended));
+        assert_eq!(store.trust(alpha, None, KeyRole::Runtime.into()), Ok(TrustChange::Unchanged));
+        assert_eq!(roles(&store), "runtime, approver");
+        // A key that is first trusted as a platform's seals no run.
+        store.forget(&alpha.id());
+        store.trust(alpha, None, KeyRole::Platform.into()).unwrap();
+        assert_eq!(roles(&store), "platform");
+    }
+
+    /// A store of version 1 says nothing about roles: its keys are those of runtimes, and authorise nothing.
+    #[test]
+    fn a_store_of_version_1_holds_runtimes() {
+        let id = key(ALPHA).id();
+        let entry = |roles: &str| format!(r#"{{"key_id":"{id}","x":"{ALPHA}","standing":"trusted"{roles}}}"#);
+        let store = |version: u8, roles: &str| {
+            parse(&format!(r#"{{"version":{version},"keys":[{}]}}"#, entry(roles)))
+        };
+        assert_eq!(store(1, "").unwrap().find(&id).unwrap().roles, KeyRole::Runtime.into());
+        assert_eq!(
+            store(2, r#","roles":["approver"]"#).unwrap().find(&id).unwrap().roles,
+            KeyRole::Approver.into()
+        );
+        let refused = Err(TrustError::Entry { at: 0, fault: TrustEntryFault::Roles });
+        for roles in [
+            "",
+            r#","roles":[]"#,
+            r#","roles":"platform""#,
+            r#","roles":["owner"]"#,
+            r#","roles":[1]"#,
+            r#","roles":["runtime","runtime"]"#,
+        ] {
+            assert_eq!(store(2, roles), refused, "{roles}");
+        }
+        assert_eq!(store(1, r#","roles":["platform"]"#), refused);
     }
 
     #[test]
@@ -466,7 +628,7 @@ mod tests {
         let mut store = TrustStore::default();
         assert_eq!(store.supersede(alpha, alpha.id()), Err(TrustRefusal::SupersedesItself));
         store.supersede(alpha, other.id()).unwrap();
-        assert_eq!(store.trust(alpha, None), Ok(TrustChange::Unchanged));
+        assert_eq!(store.trust(alpha, None, KeyRoles::NONE), Ok(TrustChange::Unchanged));
         assert_eq!(standing(&store, alpha), Standing::Superseded { by: other.id() });
     }
 
@@ -474,13 +636,13 @@ mod tests {
     fn compromised_it_stays() {
         let (alpha, other) = (key(ALPHA), key(OTHER));
         let mut store = TrustStore::default();
-        store.trust(alpha, label("a")).unwrap();
+        store.trust(alpha, label("a"), KeyRoles::NONE).unwrap();
         assert_eq!(store.compromise(alpha, Some("yesterday")), Err(TrustRefusal::Time));
         let since = Some("2026-05-01T00:00:00Z".to_owned());
         store.compromise(alpha, since.as_deref()).unwrap();
         store.compromise(alpha, None).unwrap();
         assert_eq!(standing(&store, alpha), Standing::Compromised { since });
-        assert_eq!(store.trust(alpha, None), Err(TrustRefusal::Compromised));
+        assert_eq!(store.trust(alpha, None, KeyRoles::NONE), Err(TrustRefusal::Compromised));
         assert_eq!(store.supersede(alpha, other.id()), Err(TrustRefusal::Compromised));
         assert_eq!(store.forget(&alpha.id()).unwrap().label, label("a"));
         assert_eq!(store.forget(&alpha.id()), None);
@@ -502,7 +664,9 @@ mod tests {
         assert!(matches!(parse(""), Err(TrustError::Json(_))));
         assert!(matches!(parse(r#"{"version":1,"version":1,"keys":[]}"#), Err(TrustError::Json(_))));
         assert_eq!(parse("[]"), Err(TrustError::NotAnObject));
-        for version in ["{}", r#"{"version":2,"keys":[]}"#, r#"{"version":"1","keys":[]}"#] {
+        for version in
+            ["{}", r#"{"version":0,"keys":[]}"#, r#"{"version":3,"keys":[]}"#, r#"{"version":"1","keys":[]}"#]
+        {
             assert_eq!(parse(version), Err(TrustError::Version), "{version}");
         }
         assert_eq!(parse(r#"{"version":1}"#), Err(TrustError::Keys));
@@ -564,13 +728,14 @@ mod tests {
     }
 
     fn stores() -> impl Strategy<Value = TrustStore> {
-        let step = (keys(), keys(), 0..3, option::of("\\PC{1,20}"), any::<bool>());
+        let step = (keys(), keys(), 0..3, option::of("\\PC{1,20}"), any::<bool>(), any::<[bool; 3]>());
         vec(step, 0..12).prop_map(|steps| {
             let mut store = TrustStore::default();
-            for (key, by, what, label, dated) in steps {
+            for (key, by, what, label, dated, roles) in steps {
+                let roles = KeyRoles(roles);
                 let label = label.and_then(|label| KeyLabel::new(&label));
                 let since = dated.then_some("2026-05-01T00:00:00.5+02:00");
-                let _ = store.trust(key, label);
+                let _ = store.trust(key, label, roles);
                 let _ = match what {
                     0 => Ok(()),
                     1 => store.supersede(key, by.id()),

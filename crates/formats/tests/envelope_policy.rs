@@ -4,6 +4,8 @@
 
 mod envelope_policy {
     mod agreement;
+    mod approvers;
+    mod authorization;
     mod edges;
     mod reading;
     mod signed;
@@ -30,6 +32,7 @@ const UNLIMITED: Envelope = Envelope {
     required_approvals: Vec::new(),
     required_signer_types: Vec::new(),
     allowed_forms: BTreeSet::new(),
+    approvers: Vec::new(),
     enforcement: EnvelopeEnforcement::Enforced,
 };
 

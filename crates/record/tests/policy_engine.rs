@@ -37,6 +37,7 @@ fn envelope() -> Envelope {
         required_approvals: Vec::new(),
         required_signer_types: Vec::new(),
         allowed_forms: std::collections::BTreeSet::new(),
+        approvers: Vec::new(),
         enforcement: EnvelopeEnforcement::Enforced,
     }
 }

@@ -46,6 +46,7 @@ fn every_field_is_read() {
         ],
         required_signer_types: vec![SignerType::Automated],
         allowed_forms: BTreeSet::new(),
+        approvers: Vec::new(),
         enforcement: EnvelopeEnforcement::Enforced,
     };
     assert_eq!(read(&envelope_with("", "")), Ok(expected));

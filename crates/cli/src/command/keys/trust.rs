@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use reenact_formats::trust::{KeyLabel, Standing, TrustChange, TrustRefusal};
+use reenact_formats::trust::{KeyLabel, KeyRole, Standing, TrustChange, TrustRefusal};
 use reenact_json::Shown;
 use reenact_verify::disk;
 
@@ -30,6 +30,16 @@ pub(super) struct KeysTrustArgs {
     /// What to call the owner of these keys
     #[arg(long, value_parser = label)]
     label: Option<KeyLabel>,
+
+    /// What they are trusted for: runtime (seals runs; the default), platform (authorises envelopes), approver; may be given
+    /// more than once, and adds to what a key is trusted for already
+    #[arg(long = "as", value_name = "ROLE", value_parser = role, value_delimiter = ',')]
+    roles: Vec<KeyRole>,
+}
+
+/// Parses a role, for clap.
+fn role(text: &str) -> Result<KeyRole, String> {
+    KeyRole::parse(text).ok_or_else(|| "a role is runtime, platform or approver".into())
 }
 
 /// Parses a label, for clap.
@@ -75,7 +85,7 @@ impl KeysTrustArgs {
                     ));
                     continue;
                 }
-                let change = store.trust(key, self.label.clone());
+                let change = store.trust(key, self.label.clone(), self.roles.iter().copied().collect());
                 let entry = store.find(&key.id());
                 let label = entry.and_then(|entry| entry.label.as_ref()).map(KeyLabel::as_str);
                 let is_superseded =
@@ -84,6 +94,10 @@ impl KeysTrustArgs {
                 match change {
                     Ok(_) if is_superseded => lines.push_str(&format!("{key} is superseded, and stays so\n")),
                     Ok(TrustChange::Added) => lines.push_str(&format!("{key} is trusted now\n")),
+                    Ok(TrustChange::Extended) => {
+                        let roles = entry.map(|entry| entry.roles.to_string()).unwrap_or_default();
+                        lines.push_str(&format!("{key} is trusted as {roles} now\n"));
+                    }
                     Ok(TrustChange::Relabelled) => lines.push_str(&format!("{key} has its label now\n")),
                     Ok(TrustChange::Unchanged) => lines.push_str(&format!("{key} was trusted already\n")),
                     Err(refusal) => refused.push((key, refusal)),

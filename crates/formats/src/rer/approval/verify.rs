@@ -145,17 +145,11 @@ pub fn verify_token(
     if !token.is_signed_by(&first.key) {
         return Err(TokenRefusal::Forged);
     }
-    for (differs, refusal) in [
-        (token.run_id != expected.run_id, TokenRefusal::OtherRun),
-        (token.approval_id != expected.approval_id, TokenRefusal::OtherApproval),
-        (token.action != expected.action, TokenRefusal::OtherAction),
-        (token.name != expected.name, TokenRefusal::OtherName),
-        (token.input_hash != expected.input_hash, TokenRefusal::OtherInput),
-    ] {
-        if differs {
-            return Err(refusal);
-        }
+    if token.run_id != expected.run_id {
+        return Err(TokenRefusal::OtherRun);
     }
+    token.check_binding(expected.approval_id, expected.action, expected.name)?;
+    token.check_input(&expected.input_hash)?;
     let signer_type = token.signer_type;
     // One key may be registered under two names, and two types.
     if !known().any(|approver| approver.signer_type == signer_type) {
@@ -164,14 +158,46 @@ pub fn verify_token(
     if expected.signer_types.is_some_and(|types| !types.contains(&signer_type)) {
         return Err(TokenRefusal::SignerTypeNotAllowed { signer_type });
     }
-    if token.issued_at > now.saturating_add(MAX_CLOCK_SKEW_NANOS) {
-        return Err(TokenRefusal::NotYetValid);
-    }
-    if now >= token.expires_at {
-        return Err(TokenRefusal::Expired);
-    }
+    token.check_time(now)?;
     Ok(match token.decision {
         ApprovalDecision::Granted => ApprovalVerdict::Granted { signer_type },
         ApprovalDecision::Denied { reason } => ApprovalVerdict::Denied { signer_type, reason },
     })
+}
+
+impl ApprovalToken {
+    /// Checks that the token answers this question about this action.
+    ///
+    /// # Errors
+    ///
+    /// [`TokenRefusal`] with the first difference.
+    pub fn check_binding(&self, approval_id: &str, action: Action, name: &str) -> Result<(), TokenRefusal> {
+        match () {
+            () if self.approval_id != approval_id => Err(TokenRefusal::OtherApproval),
+            () if self.action != action => Err(TokenRefusal::OtherAction),
+            () if self.name != name => Err(TokenRefusal::OtherName),
+            () => Ok(()),
+        }
+    }
+
+    /// Checks that the token is for an input, by its hash. Takes the same time wherever the hashes differ (RER §11.7).
+    ///
+    /// # Errors
+    ///
+    /// [`TokenRefusal::OtherInput`].
+    pub fn check_input(&self, input_hash: &Digest) -> Result<(), TokenRefusal> {
+        if self.input_hash.is_hex(&input_hash.hex()) { Ok(()) } else { Err(TokenRefusal::OtherInput) }
+    }
+
+    /// Checks that the token was valid at a moment, in nanoseconds since 1970.
+    ///
+    /// # Errors
+    ///
+    /// [`TokenRefusal::NotYetValid`] or [`TokenRefusal::Expired`].
+    pub fn check_time(&self, at: i128) -> Result<(), TokenRefusal> {
+        if self.issued_at > at.saturating_add(MAX_CLOCK_SKEW_NANOS) {
+            return Err(TokenRefusal::NotYetValid);
+        }
+        if at >= self.expires_at { Err(TokenRefusal::Expired) } else { Ok(()) }
+    }
 }

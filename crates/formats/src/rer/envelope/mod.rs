@@ -4,10 +4,14 @@
 //! |---|---|
 //! | [`permission`] | permissions and limits, read from a document |
 //! | [`policy`] | the policy function over them |
+//! | [`authorization`] | the platform's signature |
+//! | [`approvers`] | the keys that may approve |
 //! | [`glob`], [`money`] | patterns, and exact amounts of money |
 //!
 //! Start reading at [`permission`].
 
+pub mod approvers;
+pub mod authorization;
 pub mod glob;
 pub mod money;
 pub mod permission;
@@ -43,8 +47,8 @@ pub fn hash(envelope: Option<Value<'_>>) -> Result<Digest, RerHashFault> {
     signable(envelope).map(|bytes| Digest::of(&bytes))
 }
 
-/// Returns the bytes that a platform signs to authorise an envelope: the canonical envelope without its `signature`,
-/// and its `metadata` without `authorization`.
+/// Returns the part of an envelope that a platform authorises: the canonical envelope without its `signature`, and its
+/// `metadata` without `authorization`. Its hash stands in the text that the platform signs: see [`authorization`].
 ///
 /// An envelope that only the runtime signed is a permission slip that the runtime wrote for itself.
 ///

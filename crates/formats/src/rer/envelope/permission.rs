@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use reenact_json::{Value, ValueKind};
 
+use super::approvers::ApproverPin;
 use super::money::{Money, Rounding};
 use crate::rer::structure::{self, RerPath, RerStructureFault, RerStructureProblem};
 use crate::rer::{RerVersion, time};
@@ -29,6 +30,8 @@ pub struct Envelope {
     pub required_signer_types: Vec<SignerType>,
     /// Forms in requests that may pass although the recorder does not know them, by their paths (`metadata.allowed_forms`).
     pub allowed_forms: BTreeSet<String>,
+    /// Keys that may approve, by action. Empty if `metadata.approvers` is absent or cannot be read: then nobody may.
+    pub approvers: Vec<ApproverPin>,
     /// Enforcement by the runtime, as the runtime itself says.
     pub enforcement: EnvelopeEnforcement,
 }
@@ -112,6 +115,7 @@ impl Envelope {
             required_approvals: approval_rules(envelope.member("required_approvals")),
             required_signer_types: signer_types(envelope.member("required_signer_types")).unwrap_or_default(),
             allowed_forms: allowed_forms(envelope)?,
+            approvers: ApproverPin::read_all(envelope).unwrap_or_default(),
             enforcement: enforcement(envelope),
         })
     }
