@@ -27,20 +27,19 @@ use std::fs;
 use std::path::Path;
 
 use reenact_formats::rer::RerVersion;
-use reenact_formats::rer::envelope::authorisable;
+use reenact_formats::rer::envelope::authorization::{AuthorizationTerms, AuthorizedRuntime, authorise};
 use reenact_formats::rer::seal::{ArtifactBuilder, NewEvent, RerRunHeader, Signer};
 use reenact_json::{Limits, Value};
 
 use reenact_testkit::fixture::TestKey;
 
-/// Envelope of the run. `AUTHORIZATION` is replaced by the platform's signature, or by nothing for
-/// the bytes that are signed.
+/// Envelope of the run, which the platform authorises.
 const ENVELOPE: &str = r#"{
     "envelope_version": "rer-envelope/0.2",
     "permissions": {"allowed_models": ["claude-sonnet-4-5"], "allowed_tools": ["lookup_invoice"]},
     "limits": {"max_steps": 6, "max_spend_usd": 0.05},
     "expiry": "2026-12-31T00:00:00Z",
-    "metadata": {AUTHORIZATION"purpose": "example"}
+    "metadata": {"purpose": "example"}
 }"#;
 
 /// Events: type, milliseconds since the start, payload.
@@ -154,20 +153,18 @@ fn files() -> Result<Vec<(&'static str, Vec<u8>)>, String> {
     Ok(files)
 }
 
-/// Returns the envelope with the platform's signature over the rest of it.
-fn envelope(platform: &TestKey) -> Result<String, String> {
-    let plain = ENVELOPE.replace("AUTHORIZATION", "");
-    let document = Value::parse(plain.as_bytes(), &Limits::default()).map_err(|error| error.to_string())?;
-    let signable = authorisable(document).map_err(|fault| fault.to_string())?;
-    let signature: String = platform.sign(&signable).iter().map(|byte| format!("{byte:02x}")).collect();
-    let key_id = platform.public_key().id();
-    let authorization = format!(r#""authorization": {{"key_id": "{key_id}", "signature": "{signature}"}}, "#);
-    Ok(ENVELOPE.replace("AUTHORIZATION", &authorization))
+/// Returns the envelope with the platform's authorization for the runtime's key.
+fn envelope(signer: &TestKey, platform: &TestKey) -> Result<Vec<u8>, String> {
+    let document =
+        Value::parse(ENVELOPE.as_bytes(), &Limits::default()).map_err(|error| error.to_string())?;
+    let runtime = AuthorizedRuntime::Key(signer.public_key().id());
+    let terms = AuthorizationTerms { runtime, not_after: None };
+    authorise(document, &terms, platform).map_err(|fault| fault.to_string())
 }
 
 /// Seals the events under the envelope.
 fn artifact(signer: &TestKey, platform: &TestKey) -> Result<Vec<u8>, String> {
-    let envelope = envelope(platform)?;
+    let envelope = envelope(signer, platform)?;
     let mut chain = ArtifactBuilder::new(RerVersion::V02);
     for (step_index, (event_type, milliseconds, payload)) in (0..).zip(EVENTS) {
         let timestamp = format!("2026-11-14T09:30:{:02}.{:03}Z", milliseconds / 1000, milliseconds % 1000);
@@ -184,7 +181,7 @@ fn artifact(signer: &TestKey, platform: &TestKey) -> Result<Vec<u8>, String> {
         run_id: "019a8172-3a80-7d21-9f3e-2b6c5d4e3f2a",
         implementation: "reenact",
         version: "0.1.0",
-        envelope: envelope.as_bytes(),
+        envelope: &envelope,
         manifest_hash: None,
     };
     chain.seal(&run, signer).map_err(|error| error.to_string())

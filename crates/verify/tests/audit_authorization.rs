@@ -5,10 +5,11 @@ mod audit_fixture;
 mod support;
 
 use audit_fixture::{
-    PLATFORM, RUNTIME, Run, authorised, both_keys, envelope, hex, kept_verdicts, platform_signature,
+    PLATFORM, RUNTIME, Run, authorised, authorised_for, both_keys, envelope, hex, kept_verdicts,
 };
 use reenact_formats::key::PublicKey;
-use reenact_formats::rer::seal::Signer;
+use reenact_formats::rer::envelope::authorization::AuthorizedRuntime;
+use reenact_formats::rer::seal::{Signer, sign_envelope};
 use reenact_testkit::fixture::TestKey;
 use reenact_verify::audit::AuditVerdict::{self, Fail, Inconclusive, Pass};
 use reenact_verify::audit::RuleVerdict;
@@ -66,59 +67,84 @@ fn who_authorised() {
     assert_authorization(signed, &both_keys(), Pass, &format!("authorised by {id} (trusted)"));
 }
 
+/// One artifact of the platform's key is at hand. Its `envelope.signature` is moved into the
+/// authorization of a run by somebody else, in the form of 0.1.0 and in that of today.
+#[test]
+fn a_runs_signature_moved_into_an_authorization() {
+    let platform = TestKey::of(PLATFORM);
+    let id = platform.public_key().id();
+    let plain = envelope(json!({"metadata": {}}));
+    let text = plain.to_string();
+    let (signed, _) = sign_envelope(text.as_bytes(), &platform).unwrap();
+    let signed: Json = serde_json::from_slice(&signed).unwrap();
+    let moved = |more: Json| {
+        let mut authorization = json!({"key_id": id.to_string(), "signature": signed["signature"]});
+        authorization.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        envelope(json!({"metadata": {"authorization": authorization}}))
+    };
+    let legacy = format!(
+        "the authorization by {id} is of the form of 0.1.0: it names no runtime, and a run's own signature could take its place"
+    );
+    assert_authorization(moved(json!({})), &both_keys(), Inconclusive, &legacy);
+    let forged = format!("the authorization is not signed by {id}");
+    let runtime = TestKey::of(RUNTIME).public_key().id().to_string();
+    for runtime in ["*", &runtime] {
+        assert_authorization(moved(json!({"runtime_key_id": runtime})), &both_keys(), Fail, &forged);
+    }
+}
+
+#[test]
+fn authorised_for_which_runtime() {
+    let platform = TestKey::of(PLATFORM);
+    let id = platform.public_key().id();
+    let signed = authorised_for(&envelope(json!({})), &platform, AuthorizedRuntime::Any);
+    assert_authorization(signed, &both_keys(), Pass, &format!("authorised by {id} (trusted)"));
+    let other = AuthorizedRuntime::Key(TestKey::of(3).public_key().id());
+    let signed = authorised_for(&envelope(json!({})), &platform, other);
+    let reason = format!("the authorization by {id} is for another runtime's key");
+    assert_authorization(signed, &both_keys(), Fail, &reason);
+}
+
 #[test]
 fn forged_authorizations() {
     let platform = TestKey::of(PLATFORM);
     let id = platform.public_key().id().to_string();
     let forged = format!("the authorization is not signed by {id}");
-    let with = |authorization: Json| envelope(json!({"metadata": {"authorization": authorization}}));
-    let by = |signature: &str| with(json!({"key_id": id, "signature": signature}));
     let good = authorised(&envelope(json!({})), &platform);
-    let signature = good["metadata"]["authorization"]["signature"].as_str().unwrap();
     // The signature is over another envelope.
     for other in [
         envelope(json!({"limits": {"max_steps": 1}})),
         envelope(json!({"metadata": {"a": 1}})),
         envelope(json!({"required_signer_types": []})),
     ] {
-        let signature = platform_signature(&other, &platform);
-        assert_authorization(by(&signature), &both_keys(), Fail, &forged);
+        let mut moved = good.clone();
+        moved["metadata"]["authorization"] =
+            authorised(&other, &platform)["metadata"]["authorization"].clone();
+        assert_authorization(moved, &both_keys(), Fail, &forged);
     }
-    // The signature names another key, or is malformed.
-    let mallory = authorised(&envelope(json!({})), &TestKey::of(3));
-    let of_mallory = mallory["metadata"]["authorization"]["signature"].as_str().unwrap();
-    for bad in [
-        of_mallory,
-        "",
-        "00",
-        &"0".repeat(128),
-        &signature.to_uppercase(),
-        &signature[..127],
-        &format!("{signature}0"),
-        &format!(" {}", &signature[1..]),
-    ] {
-        assert_authorization(by(bad), &both_keys(), Fail, &forged);
+    // The signature is of another key.
+    let mut of_mallory = good.clone();
+    of_mallory["metadata"]["authorization"]["signature"] =
+        authorised(&envelope(json!({})), &TestKey::of(3))["metadata"]["authorization"]["signature"].clone();
+    assert_authorization(of_mallory, &both_keys(), Fail, &forged);
+    // The text is no signature, or no key id.
+    let wanted = "metadata.authorization.signature must be 128 lower-case hexadecimal digits";
+    let signature = good["metadata"]["authorization"]["signature"].as_str().unwrap().to_owned();
+    for bad in ["", "00", &signature.to_uppercase(), &signature[..127], &format!("{signature}0")] {
+        let mut bad_signature = good.clone();
+        bad_signature["metadata"]["authorization"]["signature"] = bad.into();
+        assert_authorization(bad_signature, &both_keys(), Fail, wanted);
     }
-    let incomplete = "metadata.authorization needs a key_id and a signature";
-    for bad in [
-        json!({}),
-        json!(null),
-        json!("x"),
-        json!([]),
-        json!({"key_id": id}),
-        json!({"signature": signature}),
-        json!({"key_id": 7, "signature": signature}),
-        json!({"key_id": id, "signature": null}),
-    ] {
-        assert_authorization(with(bad), &both_keys(), Fail, incomplete);
+    for name in ["", "platform", &format!("{id}="), &format!("{id} ")] {
+        let mut bad_id = good.clone();
+        bad_id["metadata"]["authorization"]["key_id"] = name.into();
+        let wanted = "metadata.authorization.key_id must be the id of a key";
+        assert_authorization(bad_id, &both_keys(), Fail, wanted);
     }
-    // A name that is not a key id names no key. The runtime's own id with one more character is not
-    // another key.
-    let own = TestKey::of(RUNTIME).public_key().id().to_string();
-    for name in ["", "platform", &format!("{id}="), &format!("{id} "), &format!("{own}=")] {
-        let reason = format!("authorised by {name}, but that key is not at hand");
-        let envelope = with(json!({"key_id": name, "signature": signature}));
-        assert_authorization(envelope, &both_keys(), Inconclusive, &reason);
+    for bad in [json!(null), json!("x"), json!([])] {
+        let reason = "metadata.authorization must be an object with key_id, runtime_key_id and signature";
+        let envelope = envelope(json!({"metadata": {"authorization": bad}}));
+        assert_authorization(envelope, &both_keys(), Fail, reason);
     }
 }
 
@@ -132,7 +158,7 @@ fn a_weak_key_authorises_nothing() {
     let mut keys = both_keys();
     keys.add_supplied(weak);
     let envelope = envelope(
-        json!({"metadata": {"authorization": {"key_id": weak.id().to_string(), "signature": signature}}}),
+        json!({"metadata": {"authorization": {"key_id": weak.id().to_string(), "runtime_key_id": "*", "signature": signature}}}),
     );
     assert_authorization(envelope, &keys, Fail, &format!("the authorization is not signed by {}", weak.id()));
 }

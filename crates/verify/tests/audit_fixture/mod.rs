@@ -4,7 +4,7 @@
 
 use crate::support::{KeyRing as _, report_of};
 use reenact_formats::rer::RerVersion;
-use reenact_formats::rer::envelope::authorisable;
+use reenact_formats::rer::envelope::authorization::{AuthorizationTerms, AuthorizedRuntime, authorise};
 use reenact_formats::rer::seal::{ArtifactBuilder, NewEvent, RerRunHeader, Signer};
 use reenact_json::{Limits, Value};
 use reenact_testkit::fixture::TestKey;
@@ -225,21 +225,18 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-pub(crate) fn platform_signature(envelope: &Json, key: &TestKey) -> String {
-    let text = envelope.to_string();
-    let signable = authorisable(Value::parse(text.as_bytes(), &Limits::default()).unwrap()).unwrap();
-    hex(&key.sign(&signable))
+/// Returns the envelope with an authorization by a key, for the runtime of the tests.
+pub(crate) fn authorised(envelope: &Json, key: &TestKey) -> Json {
+    let runtime = AuthorizedRuntime::Key(TestKey::of(RUNTIME).public_key().id());
+    authorised_for(envelope, key, runtime)
 }
 
-/// Returns the envelope with an authorization by a key.
-pub(crate) fn authorised(envelope: &Json, key: &TestKey) -> Json {
-    let mut envelope = envelope.clone();
-    let metadata = envelope.as_object_mut().unwrap().entry("metadata").or_insert(json!({}));
-    metadata.as_object_mut().unwrap().remove("authorization");
-    let signature = platform_signature(&envelope, key);
-    envelope["metadata"]["authorization"] =
-        json!({"key_id": key.public_key().id().to_string(), "signature": signature});
-    envelope
+/// Returns the envelope with an authorization by a key, for these runtimes.
+pub(crate) fn authorised_for(envelope: &Json, key: &TestKey, runtime: AuthorizedRuntime) -> Json {
+    let text = envelope.to_string();
+    let terms = AuthorizationTerms { runtime, not_after: None };
+    let envelope = Value::parse(text.as_bytes(), &Limits::default()).unwrap();
+    serde_json::from_slice(&authorise(envelope, &terms, key).unwrap()).unwrap()
 }
 
 pub(crate) type Expected<'a> = (&'static str, AuditVerdict, Option<usize>, &'a str);
