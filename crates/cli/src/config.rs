@@ -11,7 +11,7 @@ use reenact_formats::key::PublicKey;
 use reenact_formats::rer::approval::Approver;
 use reenact_formats::rer::envelope::permission::SignerType;
 use reenact_formats::rer::seal::Signer;
-use reenact_formats::trust::{Standing, TrustStore};
+use reenact_formats::trust::{KeyRole, KeyRoles, Standing, TrustStore};
 use reenact_keys::{KeyName, KeyStore, KeyStoreError, SecretKey, TrustFile};
 use reenact_verify::{Keys, Trust};
 
@@ -36,6 +36,17 @@ pub(crate) struct OwnKey {
 pub(crate) struct BrokenKey {
     pub(crate) name: KeyName,
     pub(crate) error: KeyStoreError,
+}
+
+impl OwnKey {
+    /// Returns the purposes for which its owner believes the key: an approver's key approves, any other one seals runs and
+    /// authorises envelopes.
+    pub(crate) fn roles(&self) -> KeyRoles {
+        match self.approver {
+            Some(_) => KeyRole::Approver.into(),
+            None => [KeyRole::Runtime, KeyRole::Platform].into_iter().collect(),
+        }
+    }
 }
 
 impl UserConfig {
@@ -133,7 +144,8 @@ impl UserConfig {
 
     /// Adds the user's own keys and the trust store to the keys of a verification.
     ///
-    /// An own key is trusted unless the trust store marks it. A key file that cannot be used is left out, with a notice.
+    /// An own key is trusted unless the trust store marks it, and has the roles of its kind: a mark adds none. A key file that
+    /// cannot be used is left out, with a notice.
     ///
     /// # Errors
     ///
@@ -141,15 +153,18 @@ impl UserConfig {
     pub(crate) fn add_keys_to(&self, keys: &mut Keys) -> Result<(), CommandError> {
         let store = self.trust_store()?;
         let (own, broken) = self.own_keys()?;
-        for OwnKey { name, key, .. } in own {
+        for own in &own {
+            let (key, roles) = (own.key, own.roles());
             // A mark in the trust store decides alone; otherwise a compromised key of one's own would still be trusted.
             let trust =
                 store.find(&key.id()).map_or(Trust::Trusted, |entry| trust_from_standing(&entry.standing));
-            keys.add(key, trust, Some(name.to_string()));
+            keys.add(key, trust, roles, Some(own.name.to_string()));
         }
         for entry in store.entries() {
             let label = entry.label.as_ref().map(|label| label.as_str().to_owned());
-            keys.add(entry.key, trust_from_standing(&entry.standing), label);
+            if !own.iter().any(|own| own.key == entry.key) {
+                keys.add(entry.key, trust_from_standing(&entry.standing), entry.roles, label);
+            }
         }
         for BrokenKey { error, .. } in broken {
             output::print_notice(&format!("{error}; until then this key is not used"));

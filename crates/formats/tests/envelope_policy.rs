@@ -33,6 +33,7 @@ const UNLIMITED: Envelope = Envelope {
     required_signer_types: Vec::new(),
     allowed_forms: BTreeSet::new(),
     approvers: Vec::new(),
+    authorised_until: None,
     enforcement: EnvelopeEnforcement::Enforced,
 };
 

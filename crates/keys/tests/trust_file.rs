@@ -4,7 +4,7 @@
 use std::fs;
 
 use reenact_formats::rer::seal::Signer;
-use reenact_formats::trust::{Standing, TrustStore};
+use reenact_formats::trust::{KeyRole, KeyRoles, Standing, TrustStore};
 use reenact_keys::{SecretKey, TrustFile, TrustFileError};
 use reenact_testkit::fixture::TestDir;
 
@@ -19,12 +19,13 @@ fn what_is_edited_is_loaded() {
     assert_eq!(file.load(), Ok(TrustStore::default()));
     let key = SecretKey::generate().unwrap().public_key();
     file.edit(|store| -> Result<(), TrustFileError> {
-        store.trust(key, None).unwrap();
+        store.trust(key, None, KeyRole::Platform.into()).unwrap();
         Ok(())
     })
     .unwrap();
     let loaded = file.load().unwrap();
-    assert_eq!(loaded.find(&key.id()).map(|entry| &entry.standing), Some(&Standing::Trusted));
+    let entry = loaded.find(&key.id()).unwrap();
+    assert_eq!((&entry.standing, entry.roles), (&Standing::Trusted, KeyRole::Platform.into()));
 }
 
 #[test]
@@ -33,7 +34,7 @@ fn an_edit_that_fails_changes_nothing() {
     let file = TrustFile::new(folder.path());
     let refused = TrustFileError::TooLarge { path: "x".into() };
     let failed: Result<(), _> = file.edit(|store| {
-        store.trust(SecretKey::generate().unwrap().public_key(), None).unwrap();
+        store.trust(SecretKey::generate().unwrap().public_key(), None, KeyRoles::NONE).unwrap();
         Err(refused.clone())
     });
     assert_eq!(failed, Err(refused));

@@ -353,6 +353,7 @@ impl PolicyEngine {
         let mut retry_after = None;
         let reason = match rule {
             EnvelopeRule::Expiry => "the envelope has expired".to_owned(),
+            EnvelopeRule::Authorization => "the authorization of the envelope has ended".to_owned(),
             EnvelopeRule::AllowedModels if proposed.name.is_empty() => {
                 "the request does not tell which model it asks".to_owned()
             }

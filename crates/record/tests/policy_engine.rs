@@ -38,6 +38,7 @@ fn envelope() -> Envelope {
         required_signer_types: Vec::new(),
         allowed_forms: std::collections::BTreeSet::new(),
         approvers: Vec::new(),
+        authorised_until: None,
         enforcement: EnvelopeEnforcement::Enforced,
     }
 }

@@ -1,13 +1,14 @@
 //! Keys for one verification, each with the trust that its source gives it.
 //!
 //! A verifier looks up the key that a record names, by its id. Whether the signature holds is a check;
-//! who vouches for the key is [`Trust`]. Start reading at [`Keys`].
+//! who vouches for the key is [`Trust`], and for which purpose its roles. Start reading at [`Keys`].
 
 use core::fmt;
 use std::collections::BTreeMap;
 
 use reenact_formats::key::{KeyError, KeyId, PublicKey};
 use reenact_formats::rpk::HmacKey;
+use reenact_formats::trust::{KeyRole, KeyRoles};
 
 /// Trust in a signing key, according to the caller's sources.
 ///
@@ -71,8 +72,21 @@ pub struct KnownKey {
     pub key: PublicKey,
     /// Strongest trust that any source gives the key.
     pub trust: Trust,
+    /// Purposes for which a trust store trusts the key. A supplied key counts for every purpose, with any or no role.
+    pub roles: KeyRoles,
     /// Name that the owner gave the key, if any source has one.
     pub label: Option<String>,
+}
+
+impl KnownKey {
+    /// Returns the trust in a signature that the key made for this purpose: unknown if a source vouches for the key,
+    /// but for other purposes only. A warning counts for every purpose.
+    pub fn trust_as(&self, role: KeyRole) -> Trust {
+        match self.trust {
+            Trust::Trusted | Trust::Superseded if !self.roles.contains(role) => Trust::Unknown,
+            trust => trust,
+        }
+    }
 }
 
 /// All keys of one verification, by key id.
@@ -90,21 +104,23 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Adds a key with the trust that one source gives it.
+    /// Adds a key with the trust that one source gives it, for the purposes of `roles`.
     ///
     /// If several sources know the key, the highest precedence counts (compromised, supplied, trusted,
-    /// superseded, self-asserted), and the first label is kept.
-    pub fn add(&mut self, key: PublicKey, trust: Trust, label: Option<String>) {
-        let known = self.known.entry(key.id()).or_insert(KnownKey { key, trust, label: None });
+    /// superseded, self-asserted), the roles add up, and the first label is kept.
+    pub fn add(&mut self, key: PublicKey, trust: Trust, roles: KeyRoles, label: Option<String>) {
+        let unknown = KnownKey { key, trust, roles: KeyRoles::NONE, label: None };
+        let known = self.known.entry(key.id()).or_insert(unknown);
+        known.roles = known.roles.union(roles);
         if trust.rank() > known.trust.rank() {
             known.trust = trust;
         }
         known.label = known.label.take().or(label);
     }
 
-    /// Adds a key that the caller gave for this verification.
+    /// Adds a key that the caller gave for this verification. It counts for every purpose.
     pub fn add_supplied(&mut self, key: PublicKey) {
-        self.add(key, Trust::Supplied, None);
+        self.add(key, Trust::Supplied, KeyRoles::NONE, None);
     }
 
     /// Sets the shared key of HMAC signatures.
@@ -120,9 +136,9 @@ impl Keys {
         self.hmac_key.as_ref()
     }
 
-    /// Adds a key that the record itself contains.
+    /// Adds a key that the record itself contains. It has no role.
     pub(crate) fn add_self_asserted(&mut self, key: PublicKey) {
-        self.add(key, Trust::SelfAsserted, None);
+        self.add(key, Trust::SelfAsserted, KeyRoles::NONE, None);
     }
 
     /// Returns the supplied keys of a key file: 32 raw bytes, a JWK, a JWKS, or SPKI as DER or PEM, told apart by content.
@@ -196,7 +212,7 @@ mod tests {
             for weak in &from_strongest[at..] {
                 for order in [[strong, *weak], [*weak, strong]] {
                     let mut keys = Keys::default();
-                    order.iter().for_each(|trust| keys.add(key(), *trust, None));
+                    order.iter().for_each(|trust| keys.add(key(), *trust, KeyRoles::ALL, None));
                     assert_eq!(keys.find(&key().id()).unwrap().trust, strong, "{order:?}");
                 }
             }
@@ -207,9 +223,30 @@ mod tests {
     fn the_label_of_whoever_has_one_is_kept() {
         let mut keys = Keys::default();
         keys.add_supplied(key());
-        keys.add(key(), Trust::Trusted, Some("ci".into()));
-        keys.add(key(), Trust::Superseded, Some("other".into()));
-        let expected = KnownKey { key: key(), trust: Trust::Supplied, label: Some("ci".into()) };
+        keys.add(key(), Trust::Trusted, KeyRoles::NONE, Some("ci".into()));
+        keys.add(key(), Trust::Superseded, KeyRoles::NONE, Some("other".into()));
+        let expected =
+            KnownKey { key: key(), trust: Trust::Supplied, roles: KeyRoles::NONE, label: Some("ci".into()) };
         assert_eq!(keys.find(&key().id()), Some(&expected));
+    }
+
+    #[test]
+    fn a_key_counts_for_its_roles_only() {
+        let trust = |trust: Trust, roles: KeyRoles| {
+            let mut keys = Keys::default();
+            keys.add_self_asserted(key());
+            keys.add(key(), trust, roles, None);
+            let known = keys.find(&key().id()).unwrap();
+            KeyRole::ALL.map(|role| known.trust_as(role))
+        };
+        let runtime: KeyRoles = KeyRole::Runtime.into();
+        for known in [Trust::Trusted, Trust::Superseded] {
+            assert_eq!(trust(known, runtime), [known, Trust::Unknown, Trust::Unknown]);
+            assert_eq!(trust(known, KeyRole::Platform.into()), [Trust::Unknown, known, Trust::Unknown]);
+        }
+        for known in [Trust::Supplied, Trust::Compromised] {
+            assert_eq!(trust(known, runtime), [known; 3]);
+        }
+        assert_eq!(trust(Trust::SelfAsserted, KeyRoles::NONE), [Trust::SelfAsserted; 3]);
     }
 }

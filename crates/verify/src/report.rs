@@ -4,6 +4,7 @@
 //! people; programs branch on [`CheckId`]s, codes and [`Trust`].
 
 use reenact_formats::FormatId;
+use reenact_formats::trust::KeyRole;
 use reenact_json::print::{self, PrintObjectWriter};
 use reenact_json::shown::is_unsafe;
 use reenact_json::{Digest, Shown};
@@ -127,7 +128,7 @@ impl RecordSigner {
             // Exact, so that a program can look it up; but no key has an id as long as that.
             key_id: key_id
                 .map(|id| if id.len() <= MAX_HEX_BYTES { id.to_owned() } else { shown_carried(id) }),
-            trust: known.as_ref().map_or(Trust::Unknown, |known| known.trust),
+            trust: known.as_ref().map_or(Trust::Unknown, |known| known.trust_as(KeyRole::Runtime)),
             label: known.and_then(|known| known.label),
         }
     }

@@ -8,8 +8,10 @@ use audit_fixture::{
     PLATFORM, RUNTIME, Run, authorised, authorised_for, both_keys, envelope, hex, kept_verdicts,
 };
 use reenact_formats::key::PublicKey;
-use reenact_formats::rer::envelope::authorization::AuthorizedRuntime;
+use reenact_formats::rer::envelope::authorization::{AuthorizationTerms, AuthorizedRuntime, authorise};
 use reenact_formats::rer::seal::{Signer, sign_envelope};
+use reenact_formats::trust::{KeyRole, KeyRoles};
+use reenact_json::{Limits, Value};
 use reenact_testkit::fixture::TestKey;
 use reenact_verify::audit::AuditVerdict::{self, Fail, Inconclusive, Pass};
 use reenact_verify::audit::RuleVerdict;
@@ -36,12 +38,12 @@ fn who_authorised() {
     let signed = authorised(&envelope(json!({})), &platform);
     let knowing = |trust| {
         let mut keys = runtime.keys();
-        keys.add(platform.public_key(), trust, None);
+        keys.add(platform.public_key(), trust, KeyRole::Platform.into(), None);
         keys
     };
     for (trust, verdict, reason) in [
         (Trust::Supplied, Pass, format!("authorised by {id} (supplied)")),
-        (Trust::Trusted, Pass, format!("authorised by {id} (trusted)")),
+        (Trust::Trusted, Pass, format!("authorised by {id} (trusted as platform)")),
         (Trust::Superseded, Pass, format!("authorised by {id} (superseded)")),
         (Trust::Compromised, Inconclusive, format!("authorised by {id}, which is marked as compromised")),
         (Trust::SelfAsserted, Inconclusive, format!("authorised by {id}, which nobody vouches for")),
@@ -64,7 +66,12 @@ fn who_authorised() {
     }
     // With other metadata.
     let signed = authorised(&envelope(json!({"metadata": {"a": 1, "reenact": {"z": "é"}}})), &platform);
-    assert_authorization(signed, &both_keys(), Pass, &format!("authorised by {id} (trusted)"));
+    assert_authorization(
+        signed,
+        &both_keys(),
+        Pass,
+        &format!("authorised by platform (key {id}, trusted as platform)"),
+    );
 }
 
 /// One artifact of the platform's key is at hand. Its `envelope.signature` is moved into the
@@ -98,11 +105,96 @@ fn authorised_for_which_runtime() {
     let platform = TestKey::of(PLATFORM);
     let id = platform.public_key().id();
     let signed = authorised_for(&envelope(json!({})), &platform, AuthorizedRuntime::Any);
-    assert_authorization(signed, &both_keys(), Pass, &format!("authorised by {id} (trusted)"));
+    assert_authorization(
+        signed,
+        &both_keys(),
+        Pass,
+        &format!("authorised by platform (key {id}, trusted as platform)"),
+    );
     let other = AuthorizedRuntime::Key(TestKey::of(3).public_key().id());
     let signed = authorised_for(&envelope(json!({})), &platform, other);
     let reason = format!("the authorization by {id} is for another runtime's key");
     assert_authorization(signed, &both_keys(), Fail, &reason);
+}
+
+/// Two runtimes in one trust store: neither may authorise the other, nor itself, until one is known as a platform's.
+#[test]
+fn only_a_platform_authorises() {
+    let (other, runtime) = (TestKey::of(PLATFORM), TestKey::of(RUNTIME));
+    let id = other.public_key().id();
+    let ring = |others: KeyRoles, own: KeyRoles| {
+        let mut keys = Keys::default();
+        keys.add(other.public_key(), Trust::Trusted, others, Some("other".into()));
+        keys.add(runtime.public_key(), Trust::Trusted, own, None);
+        keys
+    };
+    let both: KeyRoles = [KeyRole::Runtime, KeyRole::Platform].into_iter().collect();
+    let by_other = authorised(&envelope(json!({})), &other);
+    for (roles, words) in [
+        (KeyRole::Runtime.into(), "runtime"),
+        (KeyRole::Approver.into(), "approver"),
+        ([KeyRole::Runtime, KeyRole::Approver].into_iter().collect(), "runtime, approver"),
+    ] {
+        let reason = format!("authorised by {id}, which is trusted as {words} and not as platform");
+        assert_authorization(by_other.clone(), &ring(roles, both), Inconclusive, &reason);
+    }
+    let reason = format!("authorised by other (key {id}, trusted as platform)");
+    assert_authorization(by_other, &ring(both, KeyRole::Runtime.into()), Pass, &reason);
+
+    let by_itself = authorised(&envelope(json!({})), &runtime);
+    let itself = "self-authorised: the authorization is by the runtime's own key";
+    assert_authorization(by_itself.clone(), &ring(both, KeyRole::Runtime.into()), Inconclusive, itself);
+    // A key that was given counts for every purpose, but a run's signer is given in order to check the run.
+    assert_authorization(by_itself.clone(), &runtime.keys(), Inconclusive, itself);
+    let reason = format!("authorised by {} (trusted as platform)", runtime.public_key().id());
+    assert_authorization(by_itself, &ring(both, both), Pass, &reason);
+}
+
+/// A key that is trusted as a platform's or an approver's seals no run: the record is intact, its signer unknown.
+#[test]
+fn a_platform_is_no_runtime() {
+    let run = Run::new(json!({}));
+    let trust = |roles: KeyRoles| {
+        let mut keys = Keys::default();
+        keys.add(TestKey::of(RUNTIME).public_key(), Trust::Trusted, roles, None);
+        let report = report_of(&run.seal(), &keys);
+        assert!(report.pass(), "{:?}", report.reasons);
+        report.signer.unwrap().trust
+    };
+    assert_eq!(trust(KeyRole::Runtime.into()), Trust::Trusted);
+    assert_eq!(trust(KeyRole::Platform.into()), Trust::Unknown);
+    assert_eq!(trust(KeyRole::Approver.into()), Trust::Unknown);
+}
+
+/// The end of an authorization is held against the start of the run and each call.
+#[test]
+fn authorised_until() {
+    let platform = TestKey::of(PLATFORM);
+    let id = platform.public_key().id();
+    let until = |end: &str| {
+        let text = envelope(json!({})).to_string();
+        let terms = AuthorizationTerms { runtime: AuthorizedRuntime::Any, not_after: Some(end.to_owned()) };
+        let envelope = Value::parse(text.as_bytes(), &Limits::default()).unwrap();
+        serde_json::from_slice::<Json>(&authorise(envelope, &terms, &platform).unwrap()).unwrap()
+    };
+    let verdict = |envelope: Json| {
+        let run = Run { envelope, ..Run::new(json!({})) }.tool("a", "t").tool("b", "t").unauthorised();
+        let rule = report_of(&run.seal(), &both_keys()).audit.unwrap().rules.pop().unwrap();
+        (rule.verdict, rule.event, rule.reason)
+    };
+    let kept = (Pass, None, format!("authorised by platform (key {id}, trusted as platform)"));
+    assert_eq!(verdict(until("2999-01-01T00:00:00Z")), kept);
+    let late = |event| (Fail, Some(event), "it began after the authorization had ended".to_owned());
+    assert_eq!(verdict(until("2026-05-13T11:59:59.999Z")), late(0));
+    assert_eq!(verdict(until("2026-05-13T12:00:00Z")), late(2));
+    assert_eq!(verdict(until("2026-05-13T12:00:04.999Z")), late(5));
+    // The last call began at that very moment; what comes after it is no call.
+    assert_eq!(verdict(until("2026-05-13T14:00:05+02:00")), kept);
+    let backwards = |run: Run| run.tool("a", "t").clock(1).tool("b", "t").unauthorised();
+    let run = backwards(Run { envelope: until("2026-05-13T12:00:02Z"), ..Run::new(json!({})) });
+    let rule = report_of(&run.seal(), &both_keys()).audit.unwrap().rules.pop().unwrap();
+    let reason = "time runs backwards here, from after the authorization had ended";
+    assert_eq!((rule.verdict, rule.event, rule.reason.as_str()), (Inconclusive, Some(5), reason));
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::path::Path;
 use audit_fixture::{RUNTIME, Run, both_keys};
 use reenact_formats::rer::seal::Signer as _;
 use reenact_formats::rpk::HmacKey;
+use reenact_formats::trust::KeyRole;
 use reenact_testkit::fixture::TestKey;
 use reenact_verify::{Demands, Keys, Options, Report, TargetOutcome, Trust, Verdict, render, verify};
 use serde_json::json;
@@ -175,7 +176,7 @@ fn keys_that_are_given_demand_their_signature() {
     assert_eq!((unmet(&own).as_str(), outcome(own)), ("", 0));
 
     let mut trusted = Keys::default();
-    trusted.add(TestKey::of(RUNTIME).public_key(), Trust::Trusted, None);
+    trusted.add(TestKey::of(RUNTIME).public_key(), Trust::Trusted, KeyRole::Runtime.into(), None);
     let trusted = report_of(&run().seal(), &trusted);
     assert_eq!(
         unmet(&trusted),

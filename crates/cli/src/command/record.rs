@@ -10,6 +10,7 @@
 //!
 //! Start reading at `RecordArgs::run_recorded`.
 
+mod authority;
 mod bundle_out;
 
 use std::ffi::OsString;
@@ -19,6 +20,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use reenact_formats::rer::payload::{PolicyDecision, PolicyEvaluatedView};
+use reenact_formats::rer::seal::Signer as _;
 use reenact_gateway::{
     EnforcedPolicy, Gateway, GatewayLimits, GatewayMode, GatewayToken, NetworkEnvironment, RecordingConfig,
 };
@@ -139,6 +141,9 @@ impl From<PolicyModeArg> for PolicyMode {
 /// codes are the agent's.
 pub(crate) const EXIT_RECORDING_FAILED: u8 = 125;
 
+/// Audit rule on who authorised the run.
+const AUTHORIZATION: &str = "authorization";
+
 /// Key that signs the run.
 struct RecordingKey {
     /// Name in the key store, for the summary.
@@ -146,6 +151,16 @@ struct RecordingKey {
     key: SecretKey,
     /// Path of the key file if this recording created it, for the note to the user.
     created_at_path: Option<PathBuf>,
+    /// Keys by which the run is judged: this one, and for an authorization all that the user has or trusts.
+    known: Keys,
+}
+
+impl RecordingKey {
+    fn new(name: KeyName, key: SecretKey, created_at_path: Option<PathBuf>) -> Self {
+        let mut known = Keys::default();
+        known.add_supplied(key.public_key());
+        Self { name, key, created_at_path, known }
+    }
 }
 
 /// An agent that has ended, and what must be said about its recording.
@@ -162,10 +177,11 @@ struct FinishedAgent {
 
 impl RecordArgs {
     /// Records a run and returns the exit code of the agent. An error of the recorder itself has exit code
-    /// 125 instead of 2.
+    /// 125 instead of 1 or 2.
     pub(crate) fn run(&self) -> Result<u8, CommandError> {
         self.run_recorded().map_err(|error| match error {
-            CommandError::Failed { code: 2, message } => {
+            // Of an agent that ran, 1 and 2 would be its own codes.
+            CommandError::Failed { code: 1 | 2, message } => {
                 CommandError::Failed { code: EXIT_RECORDING_FAILED, message }
             }
             other => other,
@@ -198,7 +214,11 @@ impl RecordArgs {
             ));
         }
         let table = self.prices.as_deref().map_or_else(|| Ok(PriceTable::list_prices()), prices::load)?;
-        let signing = self.load_key()?;
+        let mut signing = self.load_key()?;
+        authority::add_keys(envelope.as_ref(), &mut signing.known)?;
+        if let (Some(envelope), Some(file)) = (&envelope, &envelope_file) {
+            authority::check(envelope, file, &signing, super::policy::now())?;
+        }
         let inherited_env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
         let upstreams: Vec<(String, String)> =
             routes.iter().map(|route| (route.name.clone(), route.upstream.to_string())).collect();
@@ -339,12 +359,12 @@ impl RecordArgs {
         let store = UserConfig::require()?.key_store();
         if let Some(name) = &self.key {
             let key = store.load(name).map_err(impossible)?;
-            return Ok(RecordingKey { name: name.clone(), key, created_at_path: None });
+            return Ok(RecordingKey::new(name.clone(), key, None));
         }
         let name = KeyName::default();
         let default = store.default_key().map_err(impossible)?;
         let made_at = default.is_new.then(|| store.path(&name));
-        Ok(RecordingKey { name, key: default.key, created_at_path: made_at })
+        Ok(RecordingKey::new(name, default.key, made_at))
     }
 
     /// Verifies the sealed file as a reader would, prints the summary to standard error, and returns the exit code.
@@ -367,9 +387,7 @@ impl RecordArgs {
         let path = sealed.path.to_string_lossy();
         let path = Shown::whole(&path);
         let bytes = reenact_verify::disk::read(&sealed.path).map_err(impossible)?;
-        let mut keys = Keys::default();
-        keys.add_supplied(reenact_formats::rer::seal::Signer::public_key(&signing.key));
-        let OpenedRecord { run, report } = reenact_run::open(bytes, &keys, &Options::default());
+        let OpenedRecord { run, report } = reenact_run::open(bytes, &signing.known, &Options::default());
         if !report.pass() {
             return Err(CommandError::impossible(format!(
                 "{path}: what was written does not verify: {}",
@@ -476,8 +494,8 @@ fn unsealed_notice(runs: &[RunId]) -> Option<String> {
 
 /// Returns a line on the envelope: how many actions it denied, and the audit's verdict on the run.
 ///
-/// The audit reads the sealed record as any verifier would. A missing authorisation alone is no doubt about
-/// the run, and is said in other words.
+/// The audit reads the sealed record as any verifier would. Who authorised the run is said apart: most envelopes carry no
+/// authorisation by another key, which is worth a remark and no warning.
 fn enforcement_summary(file: &Path, mode: PolicyModeArg, run: Option<&Run>, audit: Option<&Audit>) -> String {
     let blocked =
         |run: &Run| run.events().filter(|event| event.kind() == Some(EventType::StepBlocked)).count();
@@ -491,21 +509,19 @@ fn enforcement_summary(file: &Path, mode: PolicyModeArg, run: Option<&Run>, audi
     let rules = audit.map(|audit| audit.rules.as_slice()).unwrap_or_default();
     let named = |verdict: AuditVerdict| {
         let rules = rules.iter().filter(|rule| rule.verdict == verdict).map(|rule| rule.rule);
-        rules.collect::<Vec<_>>()
+        rules.filter(|rule| *rule != AUTHORIZATION || verdict == AuditVerdict::Fail).collect::<Vec<_>>()
     };
     let (broken, open) = (named(AuditVerdict::Fail), named(AuditVerdict::Inconclusive));
     let verdict = match (broken.as_slice(), open.as_slice()) {
         ([], []) => "the audit finds every rule kept".to_owned(),
-        // Most envelopes carry no authorisation by another key, which is worth a remark and no warning.
-        ([], ["authorization"]) => {
-            "the audit finds every rule kept; nobody but this run's own key signed for it".to_owned()
-        }
         ([], open) => format!("the audit cannot tell: {}", open.join(", ")),
         (broken, _) => format!("the audit finds broken: {}", broken.join(", ")),
     };
     let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy();
     let applied = if mode == PolicyModeArg::Warn { "only warned" } else { "enforced" };
-    format!("{} {applied}: {denied}; {verdict}", Shown::whole(&name))
+    let authority =
+        rules.iter().find(|rule| rule.rule == AUTHORIZATION).map_or("", |rule| rule.reason.as_str());
+    format!("{} {applied}: {denied}; {verdict}; {authority}", Shown::whole(&name))
 }
 
 /// Returns how many actions of a run that only warned would have been denied, and by which rules.

@@ -8,6 +8,7 @@
 //!   authority nobody but the run's own key
 //! ```
 
+use reenact_formats::rer::envelope::authorization::{Authorization, AuthorizationTerms, AuthorizedRuntime};
 use reenact_formats::rer::envelope::permission::{Envelope, EnvelopeEnforcement, SignerType};
 use reenact_json::{Shown, Value};
 
@@ -71,16 +72,27 @@ pub(crate) fn summary_lines(
             format!("by the end of the run: {}", signer_type_list(&envelope.required_signer_types)),
         ));
     }
-    let authorised =
-        value.member("metadata").and_then(|metadata| metadata.member("authorization")?.member("key_id"));
     lines.push((
         "authority",
-        match authorised.and_then(|key_id| key_id.string()) {
-            Some(key_id) => format!("key {}", Shown::new(&key_id)),
-            None => "nobody but the run's own key".to_owned(),
+        match Authorization::read(value) {
+            Ok(Some(authorization)) => {
+                format!("key {} for {}", authorization.key_id, terms_text(&authorization.terms))
+            }
+            Ok(None) => "nobody but the run's own key".to_owned(),
+            Err(fault) => format!("none: {fault}"),
         },
     ));
     lines
+}
+
+/// Returns the terms of an authorization in words: `the runtime …, until 2026-12-31T00:00:00Z`.
+pub(crate) fn terms_text(terms: &AuthorizationTerms) -> String {
+    let runtime = match terms.runtime {
+        AuthorizedRuntime::Any => "any runtime".to_owned(),
+        AuthorizedRuntime::Key(key) => format!("the runtime {key}"),
+    };
+    let until = terms.not_after.as_ref().map(|end| format!(", until {}", Shown::new(end)));
+    runtime + &until.unwrap_or_default()
 }
 
 /// Returns the names of signer types, separated by commas. An empty list, which nobody can satisfy, reads `nobody`.

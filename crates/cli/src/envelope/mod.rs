@@ -21,13 +21,14 @@ pub(crate) mod toml_reader;
 
 use std::path::Path;
 
+use reenact_formats::rer::envelope::authorization::Authorization;
 use reenact_formats::rer::envelope::permission::Envelope;
 use reenact_json::{Jcs, Limits, Shown, Value, canonical};
 use reenact_verify::disk;
 
 use crate::output::CommandError;
 
-pub(crate) use describe::summary_lines;
+pub(crate) use describe::{summary_lines, terms_text};
 
 /// An envelope that is checked and ready to be sealed.
 pub(crate) struct UnsignedEnvelope {
@@ -97,8 +98,8 @@ fn with_placeholder_signature(json: &[u8]) -> Vec<u8> {
     signed
 }
 
-/// Returns notes about names that look like patterns, about approval rules that never apply, and about a
-/// missing authorisation.
+/// Returns notes about names that look like patterns, about approval rules that never apply, and about an
+/// authorisation that is missing or cannot be read.
 fn author_notes(envelope: &Envelope, value: Value<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     for (what, list) in
@@ -127,8 +128,12 @@ fn author_notes(envelope: &Envelope, value: Value<'_>) -> Vec<String> {
             notes.push(format!("required_approvals[{at}]: {other} says nothing about {}", rule.action));
         }
     }
-    if value.member("metadata").and_then(|metadata| metadata.member("authorization")).is_none() {
-        notes.push("nobody has authorised it yet: `reenact policy sign` does".to_owned());
+    match Authorization::read(value) {
+        Ok(Some(_)) => {}
+        Ok(None) => notes.push("nobody has authorised it yet: `reenact policy sign` does".to_owned()),
+        Err(fault) => {
+            notes.push(format!("{fault}; `record` refuses it until `reenact policy sign` signs it again"));
+        }
     }
     notes
 }

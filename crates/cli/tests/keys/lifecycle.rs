@@ -42,7 +42,10 @@ fn from_the_first_key_to_its_end() {
 
     // They trust the keys from now on, and mark one when it is lost.
     let said = them.run("keys trust --label us published.jwks").expect_success();
-    assert_eq!(said, format!("us ({second}) is trusted now\nus ({first}) is trusted now\n"));
+    assert_eq!(
+        said,
+        format!("us ({second}) is trusted as runtime now\nus ({first}) is trusted as runtime now\n")
+    );
     assert_eq!(them.verdict("after.rer.json"), (Some(0), signer(&second, "trusted", Some("us"))));
     them.run(&format!("keys supersede {first} --by {second}")).expect_success();
     assert_eq!(them.verdict("before.rer.json"), (Some(0), signer(&first, "superseded", Some("us"))));
@@ -66,7 +69,7 @@ fn from_the_first_key_to_its_end() {
     );
     them.run(&format!("keys forget {second}")).expect_success();
     them.run(&format!("keys forget {first}")).expect_success();
-    assert_eq!(them.trust_file(), "{\n  \"version\": 1,\n  \"keys\": []\n}\n");
+    assert_eq!(them.trust_file(), "{\n  \"version\": 2,\n  \"keys\": []\n}\n");
     assert_eq!(them.run("verify after.rer.json").0, Some(1));
 
     // A compromised key of one's own: not published, not trusted, and it stays so when it is replaced.

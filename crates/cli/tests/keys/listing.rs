@@ -25,7 +25,7 @@ fn keys_are_listed_and_shown() {
          b           {b}  own\n\
          {old}  {old_id}  own, superseded by b\n\
          alpha       {alpha}  compromised since 2026-05-01T00:00:00Z\n\
-         -           {bravo}  trusted\n"
+         -           {bravo}  trusted as runtime\n"
     );
     assert_eq!(user.run("keys list").expect_success(), expected);
 
@@ -36,13 +36,13 @@ fn keys_are_listed_and_shown() {
     assert_eq!(
         line(2),
         format!(
-            r#"{{"key_id":"{old_id}","x":"{x}","name":"{old}","label":null,"own":true,"standing":"superseded","by":"{b}","since":null,"approver":null}}"#
+            r#"{{"key_id":"{old_id}","x":"{x}","name":"{old}","label":null,"own":true,"standing":"superseded","roles":["runtime","platform"],"by":"{b}","since":null,"approver":null}}"#
         )
     );
     assert_eq!(
         line(3),
         format!(
-            r#"{{"key_id":"{alpha}","x":"ISsSXTbI1o8oK6RYDfRaioVrJGS76mk_9QO9lW6nQHI","name":null,"label":"alpha","own":false,"standing":"compromised","by":null,"since":"2026-05-01T00:00:00Z","approver":null}}"#
+            r#"{{"key_id":"{alpha}","x":"ISsSXTbI1o8oK6RYDfRaioVrJGS76mk_9QO9lW6nQHI","name":null,"label":"alpha","own":false,"standing":"compromised","roles":["runtime"],"by":null,"since":"2026-05-01T00:00:00Z","approver":null}}"#
         )
     );
 
@@ -78,7 +78,7 @@ fn a_key_must_be_named_without_doubt() {
         ),
     );
     user.run("keys compromise C7uY").expect_success();
-    assert!(user.trust_file().contains(r#""label":"a","standing":"compromised"}"#));
+    assert!(user.trust_file().contains(r#""label":"a","standing":"compromised","roles":["runtime"]}"#));
     user.run("keys show nobody").expect_failure(2, "no key is called \"nobody\"; see: reenact keys list");
 }
 

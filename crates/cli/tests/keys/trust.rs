@@ -20,9 +20,12 @@ fn what_is_known_is_told_once() {
     let trust = |arguments: &str| user.run(&format!("keys trust {arguments}")).expect_success();
     assert_eq!(trust("own.jwk"), format!("default ({id}) is a key of your own\n"));
     assert!(!user.config().join("trust.json").exists());
-    assert_eq!(trust("vectors/rer/keys/alpha.bin"), format!("{alpha} is trusted now\n"));
+    assert_eq!(trust("vectors/rer/keys/alpha.bin"), format!("{alpha} is trusted as runtime now\n"));
     assert_eq!(trust("vectors/rer/keys/alpha.jwk"), format!("{alpha} was trusted already\n"));
     assert_eq!(trust("vectors/rer/keys/alpha.bin --label a"), format!("a ({alpha}) has its label now\n"));
+    let twice = "vectors/rer/keys/alpha.bin --as platform --as runtime";
+    assert_eq!(trust(twice), format!("a ({alpha}) is trusted as runtime, platform now\n"));
+    assert_eq!(trust(twice), format!("a ({alpha}) was trusted already\n"));
     user.run("keys supersede a --by a")
         .expect_failure(2, &format!("a ({alpha}): a key cannot supersede itself"));
     user.run("keys compromise a --since 2026-05-01")
@@ -57,7 +60,7 @@ fn a_broken_trust_store_is_never_passed_over() {
     let before = fs::read(user.store().path(&"default".parse().unwrap())).unwrap();
     for (text, why) in [
         ("", "is not JSON: line 1, column 1 ($): the text is empty"),
-        (r#"{"version":2,"keys":[]}"#, "`version` must be 1: a newer reenact may have written this"),
+        (r#"{"version":3,"keys":[]}"#, "`version` must be 1 or 2: a newer reenact may have written this"),
         (
             r#"{"version":1,"keys":[{}]}"#,
             "keys[0]: `x` must be an Ed25519 public key in base64url without padding",

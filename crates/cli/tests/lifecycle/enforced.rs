@@ -30,7 +30,7 @@ fn what_is_allowed_happens_up_to_the_very_limit() {
         0,
         "task: [..]\n...\nmodel: Booked: [..]\n",
         "reenact: recorded 4 model calls and 3 tool calls, [..] (exit 0)\n...\n\
-         reenact: envelope.toml enforced: nothing was denied; the audit finds every rule kept; nobody but this run's own key signed for it\n...\n",
+         reenact: envelope.toml enforced: nothing was denied; the audit finds every rule kept; self-authorised: only the runtime's own key signed the envelope\n...\n",
     );
     project.run(&["verify", "last"]).expect(
         0,
@@ -90,7 +90,7 @@ fn what_is_denied_never_happens_and_is_denied_again() {
             "task: [..]\n...\n",
             &format!(
                 "agent: the vendor says: reenact: denied by {rule}\n...\n\
-                 reenact: envelope.toml enforced: 1 action denied; the audit finds every rule kept; nobody but [..]\n...\n"
+                 reenact: envelope.toml enforced: 1 action denied; the audit finds every rule kept; self-authorised: [..]\n...\n"
             ),
         );
         assert_eq!(project.vendor.requests().len(), requests, "{rule}");
@@ -152,7 +152,7 @@ fn a_projects_own_envelope_holds_unless_another_is_named() {
         1,
         "...\n",
         "agent: the vendor says: reenact: denied by allowed_tools: [..]\n...\n\
-         reenact: reenact.toml enforced: 1 action denied; the audit finds every rule kept; nobody but [..]\n...\n",
+         reenact: reenact.toml enforced: 1 action denied; the audit finds every rule kept; self-authorised: [..]\n...\n",
     );
     envelope(&project, "", "");
     project.run(&record(&AGENT)).expect(
@@ -173,11 +173,103 @@ fn a_run_that_only_warns_goes_on_and_tells() {
         "task: [..]\n...\nmodel: Booked: [..]\n",
         "reenact: recorded 4 model calls and 3 tool calls, [..] (exit 0)\n...\n\
          reenact: envelope.toml only warned: nothing was denied; 1 action would have been, by allowed_tools 1; \
-         the audit finds broken: allowed_tools\n...\n",
+         the audit finds broken: allowed_tools; self-authorised: [..]\n...\n",
     );
     project.run(&["record", "--policy-mode", "warn", "--", "true"]).expect(
         125,
         "",
         "reenact: there is no envelope to warn by; give one with --envelope FILE\n",
+    );
+}
+
+/// Signs `envelope.toml` as `envelope.json` with these further arguments.
+fn authorise(project: &TestProject, arguments: &[&str]) {
+    let _ = fs::remove_file(project.folder.path().join("envelope.json"));
+    let sign = ["policy", "sign", "envelope.toml", "--out", "envelope.json"];
+    project.run(&[&sign[..], arguments].concat()).expect(0, "...\n", "");
+}
+
+const RECORD_AUTHORISED: [&str; 6] = ["record", "--envelope", "envelope.json", "--", REENACT, "demo-agent"];
+
+#[test]
+fn who_authorised_a_run_is_told() {
+    let project = TestProject::new(Script::travel());
+    envelope(&project, "", "");
+    for name in ["default", "platform"] {
+        project.run(&["keys", "generate", name]).expect(0, "...\n", "");
+    }
+    authorise(&project, &["--key", "platform", "--runtime", "default"]);
+    project.run(&RECORD_AUTHORISED).expect(
+        0,
+        "...\n",
+        "...\n\
+         reenact: envelope.json enforced: nothing was denied; the audit finds every rule kept; \
+         authorised by platform (key [..], trusted as platform)\n...\n",
+    );
+    project.run(&["verify", "--require-trusted", "--require-audit", "last"]).expect(
+        0,
+        "...\n  audit   rules of the envelope: 10 kept\n  PASS[..]\n",
+        "",
+    );
+}
+
+/// Each authorization that the sealed run could not be believed by is refused before the agent starts.
+#[test]
+fn a_wrong_authorization_begins_nothing() {
+    let project = TestProject::new(Script::travel());
+    envelope(&project, "", "");
+    for name in ["default", "other", "platform"] {
+        project.run(&["keys", "generate", name]).expect(0, "...\n", "");
+    }
+    let again = "sign it again, with the platform's key: reenact policy sign envelope.json --key NAME --runtime=[..] --out NEW.json";
+    let refused = |why: &str, next: &str| {
+        let said = format!("reenact: envelope.json: {why}\n{next}\n");
+        project.run(&RECORD_AUTHORISED).expect(125, "", &said);
+    };
+    authorise(&project, &["--key", "platform", "--runtime", "other"]);
+    refused(
+        "the authorization by [..] is for another runtime's key, and this run is signed by \"default\" ([..])",
+        &format!("record with the key that it names (--key), or {again}"),
+    );
+    let signed = project.folder.path().join("envelope.json");
+    let edit = |from: &str, to: &str| {
+        let text = fs::read_to_string(&signed).unwrap();
+        assert!(text.contains(from), "{text}");
+        fs::write(&signed, text.replacen(from, to, 1)).unwrap();
+    };
+    // The form of 0.1.0 names no runtime.
+    authorise(&project, &["--key", "platform", "--any-runtime"]);
+    edit("\"runtime_key_id\":\"*\",", "");
+    refused("the authorization by [..] is of the form of 0.1.0: [..]", again);
+    // A limit is raised after the platform signed.
+    authorise(&project, &["--key", "platform", "--any-runtime"]);
+    edit("\"max_steps\":7", "\"max_steps\":8");
+    refused("the authorization is not signed by [..]", again);
+    authorise(&project, &["--key", "platform", "--any-runtime", "--not-after", "2999-01-01T00:00:00Z"]);
+    edit("2999-01-01", "2001-01-01");
+    refused("the authorization is not signed by [..]", again);
+    // A key that the trust store holds for a runtime's only.
+    let colleague = TestProject::new(Script::travel());
+    envelope(&colleague, "", "");
+    colleague.run(&["keys", "generate", "theirs"]).expect(0, "...\n", "");
+    authorise(&colleague, &["--key", "theirs", "--any-runtime"]);
+    let public = colleague.run(&["keys", "export", "theirs"]).stdout;
+    fs::write(project.folder.path().join("theirs.jwk"), public).unwrap();
+    fs::copy(colleague.folder.path().join("envelope.json"), &signed).unwrap();
+    project.run(&["keys", "trust", "theirs.jwk"]).expect(0, "[..] is trusted as runtime now\n", "");
+    refused(
+        "authorised by [..], which is trusted as runtime and not as platform",
+        "if it may authorise runs, say so: reenact keys trust --as platform FILE",
+    );
+    assert!(project.vendor.requests().is_empty());
+    project.run(&["keys", "trust", "--as", "platform", "theirs.jwk"]).expect(
+        0,
+        "[..] is trusted as runtime, platform now\n",
+        "",
+    );
+    project.run(&RECORD_AUTHORISED).expect(
+        0,
+        "...\n",
+        "...\n[..]; authorised by [..] (trusted as platform)\n...\n",
     );
 }

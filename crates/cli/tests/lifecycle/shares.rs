@@ -108,30 +108,37 @@ fn a_bundle_is_made_and_withheld_from() {
 }
 
 #[test]
-fn an_envelope_is_authorised_once() {
+fn an_envelope_is_authorised() {
     let project = TestProject::new(Script::travel());
     project.folder.write(
         "reenact.toml",
         "[envelope.permissions]\nallowed_models = [\"gpt-5\"]\nallowed_tools = []\n[envelope.metadata]\na = 1\n",
     );
     project.run(&["keys", "generate", "platform"]).expect(0, "...\n", "...");
-    project.run(&["policy", "sign", "--key", "platform", "--out", "envelope.json"]).expect(
+    let sign = ["policy", "sign", "--key", "platform", "--any-runtime"];
+    project.run(&[&sign[..], &["--out", "envelope.json"]].concat()).expect(
         0,
-        "envelope.json: authorised by platform (key [..])\nwhoever is to believe it needs that key: reenact keys export platform\n",
+        "envelope.json: authorised by platform (key [..]) for any runtime\nwhoever is to believe it needs that key: reenact keys export platform\n",
         "",
     );
     let signed = fs::read_to_string(project.folder.path().join("envelope.json")).unwrap();
-    assert_eq!(project.run(&["policy", "sign", "--key", "platform"]).stdout, signed, "the same every time");
+    assert_eq!(project.run(&sign).stdout, signed, "the same every time");
     assert!(signed.contains(r#""metadata":{"a":1,"authorization":{"key_id":""#), "{signed}");
     project.run(&["policy", "show", "envelope.json"]).expect(
         0,
-        "envelope.json: an envelope that no run has sealed\n  models    gpt-5\n  tools     none\n  authority key [..]\n",
+        "envelope.json: an envelope that no run has sealed\n  models    gpt-5\n  tools     none\n  authority key [..] for any runtime\n",
         "",
     );
-    project.run(&["policy", "sign", "envelope.json", "--key", "platform"]).expect(
-        1,
+    let again = ["envelope.json", "--not-after", "2999-01-01T00:00:00Z", "--out", "again.json"];
+    project.run(&[&sign[..], &again].concat()).expect(
+        0,
+        "again.json: authorised by platform (key [..]) for any runtime, until 2999-01-01T00:00:00Z, in place of the authorisation by [..]\n[..]\n",
         "",
-        "reenact: it is authorised already, by the key [..]; take metadata.authorization out to authorise it anew\n",
+    );
+    project.run(&[&sign[..], &["--not-after", "2001-01-01T00:00:00Z"]].concat()).expect(
+        2,
+        "",
+        "reenact: --not-after: that time is over already\n",
     );
 }
 

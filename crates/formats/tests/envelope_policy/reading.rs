@@ -47,6 +47,7 @@ fn every_field_is_read() {
         required_signer_types: vec![SignerType::Automated],
         allowed_forms: BTreeSet::new(),
         approvers: Vec::new(),
+        authorised_until: None,
         enforcement: EnvelopeEnforcement::Enforced,
     };
     assert_eq!(read(&envelope_with("", "")), Ok(expected));

@@ -12,10 +12,12 @@
 //! | `recovery` | signs that the recorder did not vouch for the end of the run |
 //! | `verdict` | the remaining checks, the notes and the verdict |
 //! | `audit` | the events compared with the envelope |
+//! | [`authorization`] | the platform's signature of the envelope, judged by the keys at hand |
 //! | [`bundle`] | bundles: an artifact with manifest, key and blobs |
 //! | `view` | a verified artifact, for reading |
 
 mod audit;
+pub mod authorization;
 mod batch_reader;
 pub mod bundle;
 mod event_batch;

@@ -341,8 +341,11 @@ fn intact_text(trust: Trust) -> &'static str {
         Trust::Trusted => "intact, and signed by a key that you trust",
         Trust::Superseded => "intact, and signed by a key that has been superseded",
         Trust::Compromised => "intact, but signed by a key that is marked as compromised",
-        Trust::SelfAsserted | Trust::Unknown => {
+        Trust::SelfAsserted => {
             "intact, signer unknown: the key comes with the record; give the signer's with --key"
+        }
+        Trust::Unknown => {
+            "intact, signer unknown: you trust the key, but not as a runtime's (keys trust --as runtime)"
         }
     }
 }

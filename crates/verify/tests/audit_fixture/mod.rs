@@ -6,6 +6,7 @@ use crate::support::{KeyRing as _, report_of};
 use reenact_formats::rer::RerVersion;
 use reenact_formats::rer::envelope::authorization::{AuthorizationTerms, AuthorizedRuntime, authorise};
 use reenact_formats::rer::seal::{ArtifactBuilder, NewEvent, RerRunHeader, Signer};
+use reenact_formats::trust::KeyRole;
 use reenact_json::{Limits, Value};
 use reenact_testkit::fixture::TestKey;
 use reenact_verify::audit::AuditVerdict::{self, Fail, Inconclusive, Pass};
@@ -217,7 +218,8 @@ pub(crate) fn sealed(envelope: &Json, events: &[Event]) -> Vec<u8> {
 
 pub(crate) fn both_keys() -> Keys {
     let mut keys = TestKey::of(RUNTIME).keys();
-    keys.add(TestKey::of(PLATFORM).public_key(), Trust::Trusted, Some("platform".into()));
+    let (platform, role) = (TestKey::of(PLATFORM).public_key(), KeyRole::Platform.into());
+    keys.add(platform, Trust::Trusted, role, Some("platform".into()));
     keys
 }
 
@@ -253,7 +255,10 @@ pub(crate) fn kept_verdicts(envelope: &Json) -> Vec<RuleVerdict> {
     };
     let either =
         |pointer: &str, set: &'static str, absent| if is_set(envelope, pointer) { set } else { absent };
-    let authorised = format!("authorised by {} (trusted)", TestKey::of(PLATFORM).public_key().id());
+    let authorised = format!(
+        "authorised by platform (key {}, trusted as platform)",
+        TestKey::of(PLATFORM).public_key().id()
+    );
     [
         ("allowed_models", "every model that was called is on the list"),
         ("allowed_tools", "every tool that was called is on the list"),

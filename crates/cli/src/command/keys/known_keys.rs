@@ -4,7 +4,7 @@
 
 use reenact_formats::key::{KeyId, PublicKey};
 use reenact_formats::rer::envelope::permission::SignerType;
-use reenact_formats::trust::{Standing, TrustStore};
+use reenact_formats::trust::{KeyRoles, Standing, TrustStore};
 use reenact_json::Shown;
 
 use super::{name_and_id, short_id};
@@ -12,7 +12,7 @@ use crate::config::{BrokenKey, OwnKey, UserConfig};
 use crate::output::CommandError;
 
 /// The user's own keys, and the entries of the trust store.
-pub(super) struct KnownKeys {
+pub(in crate::command) struct KnownKeys {
     /// Own keys that can be used, sorted by name.
     pub(super) own: Vec<OwnKey>,
     /// Own key files that cannot be used.
@@ -22,16 +22,18 @@ pub(super) struct KnownKeys {
 }
 
 /// A key with everything that is known of it, as a row of `keys list`.
-pub(super) struct KnownKeyRow<'a> {
-    pub(super) key: PublicKey,
+pub(in crate::command) struct KnownKeyRow<'a> {
+    pub(in crate::command) key: PublicKey,
     /// Name in the key store; `None` for a key of somebody else.
     pub(super) name: Option<&'a str>,
     /// Label in the trust store.
     pub(super) label: Option<&'a str>,
     /// Standing in the trust store; `None` if it has no entry for the key.
     pub(super) standing: Option<&'a Standing>,
+    /// Purposes for which it is trusted.
+    pub(super) roles: KeyRoles,
     /// Signer type of an own approver's key.
-    pub(super) approver: Option<SignerType>,
+    pub(in crate::command) approver: Option<SignerType>,
 }
 
 impl KnownKeyRow<'_> {
@@ -52,7 +54,7 @@ impl KnownKeyRow<'_> {
 
 impl KnownKeys {
     /// Loads the key store and the trust store.
-    pub(super) fn load(config: &UserConfig) -> Result<Self, CommandError> {
+    pub(in crate::command) fn load(config: &UserConfig) -> Result<Self, CommandError> {
         let (own, broken) = config.own_keys()?;
         Ok(Self { own, broken, store: config.trust_store()? })
     }
@@ -69,6 +71,7 @@ impl KnownKeys {
                     name: Some(own.name.as_str()),
                     label: entry.and_then(|entry| entry.label.as_ref()).map(|label| label.as_str()),
                     standing: entry.map(|entry| &entry.standing),
+                    roles: own.roles(),
                     approver: own.approver,
                 }
             })
@@ -83,6 +86,7 @@ impl KnownKeys {
                 name: None,
                 label: entry.label.as_ref().map(|label| label.as_str()),
                 standing: Some(&entry.standing),
+                roles: entry.roles,
                 approver: None,
             })
             .collect();
@@ -96,7 +100,7 @@ impl KnownKeys {
     /// # Errors
     ///
     /// If no key or several different keys match, or the own key of that name cannot be used.
-    pub(super) fn find(&self, called: &str) -> Result<KnownKeyRow<'_>, CommandError> {
+    pub(in crate::command) fn find(&self, called: &str) -> Result<KnownKeyRow<'_>, CommandError> {
         if let Some(broken) = self.broken.iter().find(|broken| broken.name.as_str() == called) {
             return Err(CommandError::impossible(broken.error.to_string()));
         }

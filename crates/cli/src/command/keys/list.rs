@@ -3,14 +3,14 @@
 //! ```text
 //! NAME   KEY ID                                       STANDING
 //! ci     C7uY5NV79fGLU_9IBnMaIAzPpv1TGl467ZoBcALkWZc  own
-//! alice  NkmBqk-1YNGAhgYh7eB_41ji0SiwPFxwJ_ocptistpo  trusted
+//! alice  NkmBqk-1YNGAhgYh7eB_41ji0SiwPFxwJ_ocptistpo  trusted as runtime
 //! ```
 //!
 //! Both print public halves only. The rows come from [`KnownKeys::rows`].
 
 use std::path::PathBuf;
 
-use reenact_formats::trust::Standing;
+use reenact_formats::trust::{KeyRole, Standing};
 use reenact_json::Shown;
 use reenact_json::print::PrintObjectWriter;
 
@@ -21,7 +21,8 @@ use crate::output::{self, CommandError};
 
 /// List your own keys and those that you know
 ///
-/// The standing is own, trusted, superseded or compromised. Your approver keys are shown with what they approve as.
+/// The standing is own, trusted, superseded or compromised. A key of somebody else is shown with what it is trusted for, your
+/// approver keys with what they approve as.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  reenact keys list\n  reenact keys list --json")]
 pub(super) struct KeysListArgs {
@@ -77,6 +78,7 @@ fn standing_text(row: &KnownKeyRow<'_>, ring: &KnownKeys) -> String {
             format!("superseded by {}", Shown::new(&ring.name_of(by)))
         }
         Some(Standing::Compromised { since: Some(since) }) => format!("compromised since {since}"),
+        Some(Standing::Trusted) if row.name.is_none() => format!("trusted as {}", row.roles),
         _ => row.standing_name().to_owned(),
     };
     let mark = if row.name.is_some() && mark != "own" { format!("own, {mark}") } else { mark };
@@ -101,6 +103,8 @@ fn row_json(row: &KnownKeyRow<'_>) -> String {
     object.string("label", row.label);
     object.boolean("own", row.name.is_some());
     object.string("standing", row.standing_name());
+    let roles: Vec<&str> = row.roles.iter().map(KeyRole::name).collect();
+    object.strings("roles", &roles);
     object.string("by", by.as_deref());
     object.string("since", since);
     object.string("approver", row.approver.map(|signer_type| signer_type.name()));

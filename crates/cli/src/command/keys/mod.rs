@@ -12,7 +12,7 @@ mod export;
 mod generate;
 mod import;
 mod key_format;
-mod known_keys;
+pub(super) mod known_keys;
 mod list;
 mod rotate;
 mod trust;

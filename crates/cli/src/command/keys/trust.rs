@@ -20,7 +20,7 @@ use crate::output::{self, CommandError};
 /// as compromised stays so, and the exit code is 1.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  reenact keys trust --label ci ci.jwks\n  reenact keys trust alice.pem bob.jwk"
+    after_help = "Examples:\n  reenact keys trust --label ci ci.jwks\n  reenact keys trust alice.pem bob.jwk\n  reenact keys trust --as platform --label platform platform.jwk"
 )]
 pub(super) struct KeysTrustArgs {
     /// Public keys: 32 raw bytes, JWK, JWKS, or SPKI in DER or PEM
@@ -93,8 +93,7 @@ impl KeysTrustArgs {
                 let key = name_and_id(label, &key);
                 match change {
                     Ok(_) if is_superseded => lines.push_str(&format!("{key} is superseded, and stays so\n")),
-                    Ok(TrustChange::Added) => lines.push_str(&format!("{key} is trusted now\n")),
-                    Ok(TrustChange::Extended) => {
+                    Ok(TrustChange::Added | TrustChange::Extended) => {
                         let roles = entry.map(|entry| entry.roles.to_string()).unwrap_or_default();
                         lines.push_str(&format!("{key} is trusted as {roles} now\n"));
                     }

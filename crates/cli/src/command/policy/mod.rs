@@ -66,7 +66,7 @@ fn printable_json(json: &[u8]) -> String {
 }
 
 /// Returns the time in nanoseconds since 1970.
-fn now() -> Option<i128> {
+pub(super) fn now() -> Option<i128> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
     i128::try_from(now.as_nanos()).ok()
 }

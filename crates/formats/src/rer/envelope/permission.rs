@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use reenact_json::{Value, ValueKind};
 
 use super::approvers::ApproverPin;
+use super::authorization::Authorization;
 use super::money::{Money, Rounding};
 use crate::rer::structure::{self, RerPath, RerStructureFault, RerStructureProblem};
 use crate::rer::{RerVersion, time};
@@ -32,6 +33,9 @@ pub struct Envelope {
     pub allowed_forms: BTreeSet<String>,
     /// Keys that may approve, by action. Empty if `metadata.approvers` is absent or cannot be read: then nobody may.
     pub approvers: Vec<ApproverPin>,
+    /// Last moment for which a platform authorises the envelope, in nanoseconds since 1970; `None` for no end. It binds even if
+    /// the signature does not hold.
+    pub authorised_until: Option<i128>,
     /// Enforcement by the runtime, as the runtime itself says.
     pub enforcement: EnvelopeEnforcement,
 }
@@ -116,6 +120,10 @@ impl Envelope {
             required_signer_types: signer_types(envelope.member("required_signer_types")).unwrap_or_default(),
             allowed_forms: allowed_forms(envelope)?,
             approvers: ApproverPin::read_all(envelope).unwrap_or_default(),
+            authorised_until: Authorization::read(envelope)
+                .ok()
+                .flatten()
+                .and_then(|authorization| authorization.not_after()),
             enforcement: enforcement(envelope),
         })
     }

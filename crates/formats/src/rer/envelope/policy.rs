@@ -122,6 +122,8 @@ pub enum EnvelopeRule {
     MaxSpend,
     /// `rate_limit_rpm`
     RateLimit,
+    /// `authorization`: its `not_after`
+    Authorization,
 }
 
 impl EnvelopeRule {
@@ -134,6 +136,7 @@ impl EnvelopeRule {
             Self::MaxSteps => "max_steps",
             Self::MaxSpend => "max_spend_usd",
             Self::RateLimit => "rate_limit_rpm",
+            Self::Authorization => "authorization",
         }
     }
 }
@@ -171,6 +174,7 @@ pub fn broken_rules(
         }
     };
     rule(envelope.expiry.is_some_and(|expiry| request.at >= expiry), EnvelopeRule::Expiry);
+    rule(envelope.authorised_until.is_some_and(|end| request.at > end), EnvelopeRule::Authorization);
     let (list, missing) = match request.action {
         Action::Model => (&envelope.allowed_models, EnvelopeRule::AllowedModels),
         Action::Tool => (&envelope.allowed_tools, EnvelopeRule::AllowedTools),

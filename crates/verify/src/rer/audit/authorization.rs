@@ -1,73 +1,89 @@
-//! The rule `authorization`: a platform's key allowed the run, or only the runtime's own did.
+//! The rule `authorization`: a platform's key allowed the run, for its time, or only the runtime's own did.
 //!
-//! The runtime's key signs the envelope (§5), so an envelope on its own is a permission that the
-//! runtime wrote for itself. `metadata.authorization` is a signature by a platform's key in a domain of
-//! its own: somebody else agreed, for this runtime. The form of 0.1.0 proves nothing: a run's own
-//! signature of the same envelope could take its place.
+//! The signature is judged by [`authoriser`], as before the run; here its end is compared with the times of the events.
 
 use reenact_formats::key::KeyId;
-use reenact_formats::rer::RerHead;
-use reenact_formats::rer::envelope::authorization::{Authorization, AuthorizationFault};
+use reenact_formats::rer::envelope::authorization::Authorization;
+use reenact_formats::rer::{EventType, RerHead, time};
+use reenact_json::Value;
 
 use super::tracker::RuleTracker;
+use super::{AuditedEvent, AuditedKind, UNCAPTURED};
+use crate::Keys;
 use crate::audit::RuleVerdict;
-use crate::{Keys, Trust};
+use crate::rer::authorization::authoriser;
+
+/// Time for which a run is authorised, compared with its start and its calls.
+pub(super) struct AuthorizedPeriod {
+    /// Last authorised moment, in nanoseconds since 1970; `None` if there is no authorization, or no end.
+    not_after: Option<i128>,
+    /// Latest timestamp so far.
+    latest: Option<i128>,
+    /// First event that began too late.
+    late: Option<usize>,
+    /// First event whose time cannot be told, and why.
+    doubtful: Option<(usize, &'static str)>,
+}
+
+impl AuthorizedPeriod {
+    /// Reads the end of the period from an envelope.
+    pub(super) fn from_envelope(envelope: Option<Value<'_>>) -> Self {
+        let authorization = envelope.and_then(|envelope| Authorization::read(envelope).ok()?);
+        let not_after = authorization.and_then(|authorization| authorization.not_after());
+        Self { not_after, latest: None, late: None, doubtful: None }
+    }
+
+    /// Observes the next event.
+    pub(super) fn observe(&mut self, event: &AuditedEvent<'_>) {
+        let Some(end) = self.not_after else { return };
+        let is_gap = matches!(event.kind, AuditedKind::Event(known) if known.marks_missing_events());
+        let begins = matches!(
+            event.kind,
+            AuditedKind::Call(_) | AuditedKind::UnknownType | AuditedKind::Event(EventType::RunStarted)
+        );
+        let at = event.timestamp.and_then(|timestamp| time::instant(&timestamp.string()?));
+        let doubt = match at {
+            _ if is_gap => Some(UNCAPTURED),
+            None if begins => Some("the timestamp names no moment"),
+            Some(at) if begins && at > end => {
+                self.late.get_or_insert(event.index);
+                None
+            }
+            // Timestamps are the recorder's word, and may run backwards.
+            Some(_) if begins && self.latest.is_some_and(|latest| latest > end) => {
+                Some("time runs backwards here, from after the authorization had ended")
+            }
+            _ => None,
+        };
+        if let Some(reason) = doubt {
+            self.doubtful.get_or_insert((event.index, reason));
+        }
+        self.latest = self.latest.max(at);
+    }
+
+    /// Tells the rule what was found.
+    fn conclude(&self, tracker: &mut RuleTracker) {
+        if let Some(event) = self.late {
+            tracker.fail(event, "it began after the authorization had ended");
+        } else if let Some((event, reason)) = self.doubtful {
+            tracker.mark_inconclusive(Some(event), reason);
+        }
+    }
+}
 
 /// Returns the verdict on `authorization`.
-pub(super) fn check(head: &RerHead<'_>, keys: &Keys) -> RuleVerdict {
+pub(super) fn check(head: &RerHead<'_>, period: &AuthorizedPeriod, keys: &Keys) -> RuleVerdict {
     let mut tracker = RuleTracker::new("authorization");
-    match check_signature(head, keys) {
-        Ok(reason) => return tracker.into_verdict(&reason),
-        Err(Unauthorized::Doubt(reason)) => tracker.mark_inconclusive(None, &reason),
-        Err(Unauthorized::Broken(reason)) => tracker.fail_without_event(&reason),
-    }
-    tracker.into_verdict("")
-}
-
-/// Reason why the rule does not pass.
-enum Unauthorized {
-    /// The record does not tell who authorised the run.
-    Doubt(String),
-    /// The authorization is malformed, for another runtime, or not signed by the key that it names.
-    Broken(String),
-}
-
-/// Returns the reason of a pass.
-///
-/// # Errors
-/// Returns the fault if the run was not authorised by a trusted key.
-fn check_signature(head: &RerHead<'_>, keys: &Keys) -> Result<String, Unauthorized> {
-    let doubt = |reason: &str| Unauthorized::Doubt(reason.to_owned());
-    let envelope = head.envelope.ok_or_else(|| doubt("there is no envelope"))?;
-    let authorization = Authorization::read(envelope).map_err(|fault| match fault {
-        AuthorizationFault::Legacy { .. } => Unauthorized::Doubt(fault.to_string()),
-        fault => Unauthorized::Broken(fault.to_string()),
-    })?;
-    let authorization = authorization
-        .ok_or_else(|| doubt("self-authorised: only the runtime's own key signed the envelope"))?;
+    let mut kept = String::new();
     let runtime = head.key_id().and_then(|id| KeyId::parse(&id));
-    let runtime = runtime.ok_or_else(|| doubt("the record does not tell which key its runtime has"))?;
-    let by = authorization.key_id;
-    if by == runtime {
-        return Err(doubt("self-authorised: the authorization is by the runtime's own key"));
+    match head.envelope {
+        None => tracker.mark_inconclusive(None, "there is no envelope"),
+        Some(envelope) => match authoriser(envelope, runtime, keys) {
+            Ok(authoriser) => kept = format!("authorised by {authoriser}"),
+            Err(reason) if reason.is_wrong() => tracker.fail_without_event(&reason.to_string()),
+            Err(reason) => tracker.mark_inconclusive(None, &reason.to_string()),
+        },
     }
-    if !authorization.terms.runtime.covers(&runtime) {
-        return Err(Unauthorized::Broken(format!("the authorization by {by} is for another runtime's key")));
-    }
-    let Some(known) = keys.find(&by) else {
-        return Err(Unauthorized::Doubt(format!("authorised by {by}, but that key is not at hand")));
-    };
-    let is_signed = authorization.is_signed_by(&known.key, envelope);
-    if !is_signed.map_err(|fault| Unauthorized::Broken(fault.to_string()))? {
-        return Err(Unauthorized::Broken(format!("the authorization is not signed by {by}")));
-    }
-    match known.trust {
-        Trust::SelfAsserted | Trust::Unknown => {
-            Err(Unauthorized::Doubt(format!("authorised by {by}, which nobody vouches for")))
-        }
-        Trust::Compromised => {
-            Err(Unauthorized::Doubt(format!("authorised by {by}, which is marked as compromised")))
-        }
-        trust => Ok(format!("authorised by {by} ({trust})")),
-    }
+    period.conclude(&mut tracker);
+    tracker.into_verdict(&kept)
 }

@@ -1,8 +1,8 @@
 //! The audit of an RER artifact: its events compared with its envelope, rule by rule.
 //!
 //! [`Auditor`] sees the events in order. Eight rules restrict what may happen ([`RestrictionRules`]).
-//! `event_order` needs only to know whether the envelope was enforced, and `authorization` needs no
-//! events.
+//! `event_order` needs only to know whether the envelope was enforced, and `authorization` the times of
+//! calls.
 //!
 //! | module | content |
 //! |---|---|
@@ -40,6 +40,7 @@ use crate::audit::{Audit, RuleVerdict};
 use approvals::ApprovalRules;
 use audited_event::StatedCost;
 pub(super) use audited_event::{AuditedEvent, AuditedKind};
+use authorization::AuthorizedPeriod;
 use call_costs::CallCosts;
 use order::EventOrder;
 use tracker::RuleTracker;
@@ -132,13 +133,12 @@ impl<'a> Auditor<'a> {
             self.start_rules(head.envelope);
         }
         let is_unrestricted = self.rules.as_ref().is_some_and(|rules| rules.is_unrestricted);
-        let mut rules = self.rules.map_or_else(Vec::new, |rules| rules.conclude(events));
-        rules.push(authorization::check(head, keys));
+        let rules = self.rules.map_or_else(Vec::new, |rules| rules.conclude(events, head, keys));
         Audit { rules, is_unrestricted }
     }
 }
 
-/// Nine of the ten rules: all but `authorization`.
+/// The ten rules.
 struct AuditRules<'a> {
     /// The eight restrictions, or the reason why there are none.
     restrictions: Result<RestrictionRules, String>,
@@ -146,12 +146,15 @@ struct AuditRules<'a> {
     is_unrestricted: bool,
     /// The rule `event_order`.
     order: EventOrder<'a>,
+    /// Times that the rule `authorization` needs.
+    period: AuthorizedPeriod,
 }
 
 impl<'a> AuditRules<'a> {
     /// Creates the rules from an envelope. One that cannot be read, or that was not enforced, restricts
     /// nothing.
     fn from_envelope(envelope: Option<Value<'a>>) -> Self {
+        let period = AuthorizedPeriod::from_envelope(envelope);
         let envelope = match envelope.map(Envelope::read) {
             Some(Ok(envelope)) => Ok(envelope),
             Some(Err(fault)) => Err(format!("the envelope cannot be read: {fault}")),
@@ -167,7 +170,7 @@ impl<'a> AuditRules<'a> {
                 Err("nothing was restricted (imported from another format)".into())
             }
         });
-        Self { order: EventOrder::new(restrictions.is_ok()), restrictions, is_unrestricted }
+        Self { order: EventOrder::new(restrictions.is_ok()), restrictions, is_unrestricted, period }
     }
 
     /// Passes an event to all rules.
@@ -176,15 +179,17 @@ impl<'a> AuditRules<'a> {
             restrictions.observe(event);
         }
         self.order.observe(event);
+        self.period.observe(event);
     }
 
     /// Returns the verdicts in the order of [`RULES`].
-    fn conclude(self, events: usize) -> Vec<RuleVerdict> {
+    fn conclude(self, events: usize, head: &RerHead<'_>, keys: &Keys) -> Vec<RuleVerdict> {
         let mut rules = match self.restrictions {
             Ok(restrictions) => restrictions.conclude(),
             Err(reason) => inconclusive_rules(&reason, |source| source == RuleSource::Restriction),
         };
         rules.push(self.order.conclude(events));
+        rules.push(authorization::check(head, &self.period, keys));
         rules
     }
 }
@@ -405,7 +410,8 @@ impl RestrictionRules {
                 EnvelopeRule::AllowedTools if name.is_some() => {
                     self.tools.fail(event.index, &format!("the tool \"{what}\" is not on the list"));
                 }
-                EnvelopeRule::AllowedModels | EnvelopeRule::AllowedTools => {}
+                // The end of an authorization belongs to a rule of its own.
+                EnvelopeRule::AllowedModels | EnvelopeRule::AllowedTools | EnvelopeRule::Authorization => {}
                 EnvelopeRule::MaxSteps => {
                     let limit = self.envelope.max_steps.unwrap_or_default();
                     let reason =
