@@ -3,6 +3,7 @@
 use crate::assignment::ByteCursor;
 use crate::byte_class::DOTTED;
 use crate::header::cookie_value_spans;
+use crate::mask_mark::MARK_PREFIX;
 use crate::value::{is_mixed, is_placeholder_value};
 use core::ops::Range;
 
@@ -27,6 +28,10 @@ pub(crate) fn find(bytes: &[u8], word: Range<usize>) -> Vec<Range<usize>> {
 
 /// Returns the span of `a=1; b=2` behind the word, and true if only the first pair is a cookie.
 fn pairs_span(bytes: &[u8], word: &Range<usize>) -> Option<(Range<usize>, bool)> {
+    // The mark of a masked cookie holds the word as well.
+    if bytes.get(..word.start)?.ends_with(MARK_PREFIX.as_bytes()) {
+        return None;
+    }
     let behind = DOTTED.run_length_before(bytes, word.start, 12);
     let before = bytes.get(word.start - behind..word.start)?.to_ascii_lowercase();
     // The letters of an escape, as in `\nCookie`, belong to no name.
@@ -112,6 +117,7 @@ mod tests {
             "cookie_name: sid=4fc1b2a9e0",
             "mycookie: sid=4fc1b2a9e0",
             "curl --cookie jar.txt",
+            "[masked:cookie:1] https://example.org?a=4fc1b2a9e0",
         ] {
             assert_eq!(values(text), Vec::<&str>::new(), "{text}");
         }
