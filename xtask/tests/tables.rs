@@ -104,6 +104,32 @@ fn code(text: &str) -> String {
     text.lines().filter(is_code).flat_map(|line| [line, "\n"]).collect()
 }
 
+/// Returns code without the brackets in its strings and letters, which open and close nothing.
+fn without_literals(code: &str) -> String {
+    let mut kept = String::with_capacity(code.len());
+    let mut rest = code;
+    while let Some(at) = rest.find(['"', '\'']) {
+        let (before, quoted) = rest.split_at(at);
+        kept.push_str(before);
+        let mut letters = quoted.char_indices().skip(1);
+        let mut end = None;
+        while let Some((place, letter)) = letters.next() {
+            match letter {
+                '\\' => drop(letters.next()),
+                _ if quoted.starts_with(letter) => {
+                    end = Some(place + 1);
+                    break;
+                }
+                // A lifetime has no closing quote.
+                _ if quoted.starts_with('\'') && place > 1 => break,
+                _ => {}
+            }
+        }
+        rest = &quoted[end.unwrap_or(1)..];
+    }
+    kept + rest
+}
+
 fn is_excepted(table: &Table, file: &str) -> bool {
     file.starts_with(table.home)
         || EXCEPTIONS.iter().any(|(name, path, _)| *name == table.name && *path == file)
@@ -130,7 +156,7 @@ fn no_match_goes_through_a_table_elsewhere() {
     for table in tables() {
         let Some((variants, count)) = table.variants else { continue };
         for (file, code) in sources().iter().filter(|(file, _)| !is_excepted(&table, file)) {
-            for block in matches(code) {
+            for block in matches(&without_literals(code)) {
                 let named = patterns(block, variants);
                 if 2 * named.len() > count {
                     found.push(format!("{file}: a match over {} of {count} {}", named.len(), table.name));
