@@ -115,7 +115,8 @@ fn without_payloads(artifact: &Json) -> Json {
     artifact
 }
 
-const MEMBERS: [&str; 8] = ["target", "format", "pass", "checks", "reasons", "notes", "signer", "digests"];
+const MEMBERS: [&str; 9] =
+    ["target", "format", "pass", "checks", "reasons", "verdict", "notes", "signer", "digests"];
 
 fn well_formed(report: &Report) {
     let outcome = TargetOutcome::Report(report.clone());

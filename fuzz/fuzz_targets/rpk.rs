@@ -83,7 +83,8 @@ fn check_passed(bytes: &[u8], report: &Report, options: &Options) {
     }
 }
 
-const MEMBERS: [&str; 8] = ["target", "format", "pass", "checks", "reasons", "notes", "signer", "digests"];
+const MEMBERS: [&str; 9] =
+    ["target", "format", "pass", "checks", "reasons", "verdict", "notes", "signer", "digests"];
 
 fn well_formed(report: &Report) {
     let outcome = TargetOutcome::Report(report.clone());
