@@ -2,7 +2,7 @@
 //!
 //! A bundle holds every file that its events say was written (§9.2, check 7), and its manifest has no way to call one
 //! absent. An agent may report a file that nobody gave to the recorder. The artifact is then written as `NAME.rer.json`,
-//! since a bundle of that run would fail at its reader's. Start reading at [`write`].
+//! since a bundle of that run would fail at its reader's. Start reading at [`write()`].
 
 use std::path::{Path, PathBuf};
 
