@@ -47,8 +47,8 @@ use output::CommandError;
 fn main() -> ExitCode {
     // A replay starts this program again as the sandbox's trampoline, which must run before anything else in the process.
     reenact_sandbox::trampoline::run_if_trampoline();
-    if let Err(error) = hardening::protect_memory() {
-        output::print_notice(&format!("the memory of this process cannot be protected: {error}"));
+    if let Err(error) = hardening::protect_process() {
+        output::print_notice(&format!("this process cannot be protected: {error}"));
         return ExitCode::from(2);
     }
     let arguments = match command::ReenactArgs::try_parse() {

@@ -89,6 +89,8 @@ pub struct GatewayLimits {
     /// Longest answer that is recorded, in bytes, as it came and again when decoded. The rest is passed on and
     /// not recorded.
     pub max_answer_bytes: usize,
+    /// Longest time for a client to begin its first request, to send the head of one, and between two pieces of its body.
+    pub client_timeout: Duration,
     /// Longest time to connect to a vendor, including proxy and TLS.
     pub connect_timeout: Duration,
     /// Longest time without a byte from the vendor, before the answer and between two of its pieces.
@@ -106,6 +108,7 @@ impl Default for GatewayLimits {
         Self {
             max_request_bytes: 512 << 20,
             max_answer_bytes: DEFAULT_MAX_BODY_BYTES,
+            client_timeout: Duration::from_secs(120),
             connect_timeout: Duration::from_secs(30),
             idle_timeout: Duration::from_secs(600),
             linger: Duration::from_secs(2),

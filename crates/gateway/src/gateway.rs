@@ -10,7 +10,7 @@ use std::time::Duration;
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use reenact_capture::{Capture, RecordingGuard, Unrecorded};
 use tokio::net::{TcpListener, TcpStream};
@@ -19,7 +19,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::client_body::{AnswerAborted, ClientBody};
 use crate::client_socket::{ClientSocket, ClientSocketState, EofPolicy};
-use crate::config::GatewayMode;
+use crate::config::{GatewayLimits, GatewayMode};
 use crate::error::StartError;
 use crate::inbound::{self, RequestGate};
 use crate::recording::RecordingProxy;
@@ -68,20 +68,20 @@ impl Gateway {
         let routes: Vec<Arc<VendorRoute>> = mode.routes().iter().cloned().map(Arc::new).collect();
         let gate = RequestGate { address, token: token.clone(), routes: routes.clone() };
         let mut notes = Vec::new();
-        let (limit, job) = match mode {
+        let (limits, job) = match mode {
             GatewayMode::Record(recording) => (
-                recording.limits.max_request_bytes,
+                recording.limits,
                 RequestHandler::Record(Box::new(RecordingProxy::new(*recording, &mut notes)?)),
             ),
             GatewayMode::Replay(replaying) => {
-                (replaying.limits.max_request_bytes, RequestHandler::Replay(Replayer::new(replaying)))
+                (replaying.limits, RequestHandler::Replay(Replayer::new(replaying)))
             }
         };
         let capture = match &job {
             RequestHandler::Record(recorder) => Some(Arc::clone(recorder.capture())),
             RequestHandler::Replay(_) => None,
         };
-        let server = Arc::new(Server { gate, max_request_bytes: limit, handler: job });
+        let server = Arc::new(Server { gate, limits, handler: job });
         let (stop, stopping) = oneshot::channel();
         let (guard, ended) = mpsc::channel(1);
         let accepting = tokio::spawn(accept_connections(listener, server, stopping, guard));
@@ -155,8 +155,7 @@ pub fn report_url(address: SocketAddr, token: &GatewayToken) -> String {
 struct Server {
     /// Check of host, token and route.
     gate: RequestGate,
-    /// Longest body of a request, in bytes.
-    max_request_bytes: usize,
+    limits: GatewayLimits,
     handler: RequestHandler,
 }
 
@@ -202,6 +201,11 @@ async fn serve_connection(socket: TcpStream, server: Arc<Server>, guard: Recordi
         RequestHandler::Record(_) => EofPolicy::AskSystem,
         RequestHandler::Replay(_) => EofPolicy::AssumeWaiting,
     };
+    let client_timeout = server.limits.client_timeout;
+    // A client that sends nothing at all does not keep its descriptor.
+    if !matches!(tokio::time::timeout(client_timeout, socket.readable()).await, Ok(Ok(()))) {
+        return;
+    }
     let socket = ClientSocket::new(socket, hang_up);
     let state = socket.state();
     let service = service_fn(move |request| {
@@ -210,7 +214,13 @@ async fn serve_connection(socket: TcpStream, server: Arc<Server>, guard: Recordi
     });
     let mut builder = Builder::new(TokioExecutor::new());
     // `ClientSocket` decides on the client's EOF instead.
-    builder.http1().preserve_header_case(true).auto_date_header(false).half_close(false);
+    builder
+        .http1()
+        .preserve_header_case(true)
+        .auto_date_header(false)
+        .half_close(false)
+        .timer(TokioTimer::new())
+        .header_read_timeout(client_timeout);
     builder.http2().auto_date_header(false).max_header_list_size(1 << 20);
     // An error needs no handling: exchanges record their own end when they are dropped.
     let _ = builder.serve_connection(TokioIo::new(socket), service).await;
@@ -222,7 +232,7 @@ impl Server {
         let refused = |why: &str| {
             rejection::text_response(StatusCode::BAD_REQUEST, &format!("reenact: no report: {why}"))
         };
-        let Some(text) = inbound::read_report(body).await else {
+        let Some(text) = inbound::read_report(body, self.limits.client_timeout).await else {
             return Ok(refused("it is longer than 1 MiB, or did not come whole"));
         };
         let taken = match &self.handler {
@@ -247,9 +257,7 @@ impl Server {
         let (head, body) = request.into_parts();
         let arrived = match self.gate.admit(head) {
             Ok(None) => return self.serve_report(body).await,
-            Ok(Some(admitted)) => {
-                admitted.receive(body, self.max_request_bytes).await.ok_or(AnswerAborted)?
-            }
+            Ok(Some(admitted)) => admitted.receive(body, &self.limits).await.ok_or(AnswerAborted)?,
             Err(refusal) => Err(refusal),
         };
         match (arrived, &self.handler) {

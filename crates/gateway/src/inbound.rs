@@ -4,6 +4,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_LENGTH, HOST, HeaderMap};
@@ -14,6 +15,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
 use crate::client_socket;
+use crate::config::GatewayLimits;
 use crate::headers;
 use crate::rejection::RejectedRequest;
 use crate::route::VendorRoute;
@@ -115,14 +117,15 @@ impl RequestGate {
 pub(crate) const REPORT_PATH: &str = "report";
 
 /// Reads the body of a report; `None` if it broke off or is longer than 1 MiB.
-pub(crate) async fn read_report(body: Incoming) -> Option<Bytes> {
+pub(crate) async fn read_report(body: Incoming, timeout: Duration) -> Option<Bytes> {
     /// Longest report, in bytes: 1 MiB.
     const MAX_REPORT_BYTES: usize = 1 << 20;
-    read_limited(body, 0, MAX_REPORT_BYTES).await?.ok().map(|(body, _)| body)
+    read_limited(body, 0, MAX_REPORT_BYTES, timeout).await?.ok().map(|(body, _)| body)
 }
 
 impl RoutedRequest {
-    /// Reads the body up to `limit` bytes. Returns `None` if the client disconnected before the end.
+    /// Reads the body up to the limit of its size. Returns `None` if the client disconnected before the end, or sent
+    /// nothing for [`GatewayLimits::client_timeout`].
     ///
     /// # Errors
     /// Returns [`RejectedRequest::TooLong`] for a body that is longer, before reading it if `content-length`
@@ -130,17 +133,19 @@ impl RoutedRequest {
     pub(crate) async fn receive(
         self,
         body: Incoming,
-        limit: usize,
+        limits: &GatewayLimits,
     ) -> Option<Result<ReceivedRequest, RejectedRequest>> {
         let Self { route, path, head } = self;
+        let limit = limits.max_request_bytes;
         let announced = head.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
         if announced.is_some_and(|length: usize| length > limit) {
             return Some(Err(RejectedRequest::TooLong(route, limit)));
         }
-        let (body, has_trailers) = match read_limited(body, announced.unwrap_or(0), limit).await? {
-            Ok(whole) => whole,
-            Err(BodyTooLong) => return Some(Err(RejectedRequest::TooLong(route, limit))),
-        };
+        let (body, has_trailers) =
+            match read_limited(body, announced.unwrap_or(0), limit, limits.client_timeout).await? {
+                Ok(whole) => whole,
+                Err(BodyTooLong) => return Some(Err(RejectedRequest::TooLong(route, limit))),
+            };
         Some(Ok(ReceivedRequest {
             route,
             method: head.method,
@@ -161,15 +166,16 @@ struct BodyTooLong;
 /// Largest buffer, in bytes, that is reserved because `content-length` announces a long body: 16 MiB.
 const MAX_RESERVED_BYTES: usize = 16 << 20;
 
-/// Reads a body of at most `limit` bytes. Returns the body, and true if trailers followed; `None` if the body
-/// broke off.
+/// Reads a body of at most `limit` bytes, with at most `timeout` between two pieces. Returns the body, and true if
+/// trailers followed; `None` if the body broke off.
 async fn read_limited(
     mut body: Incoming,
     announced: usize,
     limit: usize,
+    timeout: Duration,
 ) -> Option<Result<(Bytes, bool), BodyTooLong>> {
     let (mut first, mut more, mut has_trailers) = (Bytes::new(), BytesMut::new(), false);
-    while let Some(frame) = body.frame().await {
+    while let Some(frame) = tokio::time::timeout(timeout, body.frame()).await.ok()? {
         match frame.ok()?.into_data() {
             Ok(piece) => {
                 let length = first.len() + more.len() + piece.len();

@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::time::Duration;
+
 use reenact_gateway::{GatewayLimits, NetworkEnvironment};
 use reenact_testkit::{Script, ScriptedVendor};
 use support::{LiveRun, routes};
@@ -67,6 +69,42 @@ async fn paths_are_the_vendors() {
     }
     let asked: Vec<String> = vendor.requests().into_iter().map(|request| request.path).collect();
     assert_eq!(asked, ["/", "/?a=1", "/", "/other/%2e%2e/x?y=%20", "/v1//models"]);
+    run.seal().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_sends_half_a_request_is_cut_off() {
+    let vendor = ScriptedVendor::start(Script::echo()).unwrap();
+    let limits = GatewayLimits { client_timeout: Duration::from_millis(20), ..GatewayLimits::default() };
+    let run = LiveRun::start_with(routes(&vendor.root_url()), NetworkEnvironment::default(), limits);
+    let client = run.openai();
+    let (base, host) = (&client.base, client.address);
+    let head = format!("POST {base}/responses HTTP/1.1\r\nHost: {host}\r\nContent-Length: 10\r\n\r\n");
+    for sent in ["", "P", &head[..head.len() - 2], &head, &format!("{head}01234")] {
+        let mut connection = client.connect().await;
+        connection.write(sent.as_bytes()).await;
+        // Waits for the end of the connection, whenever it comes.
+        assert!(connection.is_closed().await, "{sent:?}");
+    }
+    assert_eq!(vendor.requests().len(), 0);
+    assert_eq!(run.seal().await.payloads("rer.http.called").len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hundreds_of_idle_connections_stop_no_call() {
+    let vendor = ScriptedVendor::start(Script::echo()).unwrap();
+    let run = LiveRun::start(&vendor);
+    let client = run.openai();
+    let mut idle = Vec::new();
+    for number in 0..400 {
+        let mut connection = client.connect().await;
+        if number % 2 == 0 {
+            connection.write(b"POST /").await;
+        }
+        idle.push(connection);
+    }
+    assert_eq!(run.ask_model().await, 200);
+    drop(idle);
     run.seal().await;
 }
 

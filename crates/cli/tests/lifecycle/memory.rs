@@ -1,4 +1,5 @@
-//! The memory of a recorder: closed to its agent, which runs as the same user, and in no core file.
+//! The process of a recorder: its memory is closed to its agent, which runs as the same user, and in no core file; its limits
+//! are its own.
 //!
 //! Root may read any process. So where the tests run as root, recorder and agent become an ordinary user.
 
@@ -17,9 +18,9 @@ use super::project::REENACT;
 /// User and group that no file belongs to.
 const NOBODY: u32 = 65_534;
 
-/// Runs `reenact` as an ordinary user and returns what it printed to standard output. The soft limit on core files is
-/// `core_limit` when it starts.
-fn output_as_user(core_limit: &str, arguments: &[&str]) -> String {
+/// Runs `reenact` as an ordinary user and returns what it printed to standard output. `soft_limit` is an option of `ulimit`
+/// with its value, set before it starts.
+fn output_as_user(soft_limit: &str, arguments: &[&str]) -> String {
     let folder = TestDir::within(std::env::temp_dir());
     fs::create_dir_all(folder.join("work")).unwrap();
     let mut shell = Command::new("sh");
@@ -35,7 +36,7 @@ fn output_as_user(core_limit: &str, arguments: &[&str]) -> String {
         // This also drops the supplementary groups.
         shell.uid(NOBODY).gid(NOBODY);
     }
-    let set_limit = format!("ulimit -S -c {core_limit}; exec \"$@\"");
+    let set_limit = format!("ulimit -S {soft_limit}; exec \"$@\"");
     shell.args(["-c", &set_limit, "sh"]).arg(program).args(arguments);
     shell.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).env("LC_ALL", "C");
     for variable in ["HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "TMPDIR"] {
@@ -62,7 +63,7 @@ fn the_agent_cannot_read_the_memory_of_its_recorder() {
         try other $other environ
         kill $other"#;
     assert_eq!(
-        output_as_user("0", &["record", "-q", "--", "sh", "-c", agent]),
+        output_as_user("-c 0", &["record", "-q", "--", "sh", "-c", agent]),
         "recorder environ closed\nrecorder mem closed\nrecorder maps closed\nagent environ open\nother environ open\n"
     );
 }
@@ -80,18 +81,32 @@ fn a_recorder_leaves_no_core_file_and_its_agent_may() {
     let hard = String::from_utf8(hard).unwrap();
     // The hard limit may be 0 where the tests run; the soft one can be no higher.
     let soft = if hard.trim() == "0" { "0" } else { "1" };
-    let printed = output_as_user(soft, &["record", "-q", "--", "sh", "-c", agent]);
+    let printed = output_as_user(&format!("-c {soft}"), &["record", "-q", "--", "sh", "-c", agent]);
     let (recorder, agent) = printed.split_once('\n').unwrap();
     assert!(recorder.starts_with("Max core file size 0 "), "{recorder}");
     assert_eq!(agent.trim(), soft);
+}
+
+#[test]
+fn a_recorder_has_all_descriptors_that_it_may_and_its_agent_those_that_it_had() {
+    let agent = r#"
+        limit() { grep 'open files' /proc/$PPID/limits | tr -s ' '; }
+        tries=0
+        while limit | grep -q 'files 200 ' && [ $tries != 600 ]; do tries=$((tries + 1)); sleep 0.1; done
+        limit
+        ulimit -S -n; ulimit -H -n"#;
+    let printed = output_as_user("-n 200", &["record", "-q", "--", "sh", "-c", agent]);
+    let [recorder, soft, hard] = printed.lines().collect::<Vec<_>>().try_into().unwrap();
+    assert_eq!(soft, "200");
+    assert_eq!(recorder.trim_end(), format!("Max open files {hard} {hard} files"));
 }
 
 /// The sandbox writes the user and group maps of its own process, which a process that is closed to others cannot do.
 #[test]
 fn an_ordinary_user_has_a_sandbox_where_the_kernel_gives_one() {
     let agent = r#"unshare --user --map-root-user --net true 2> /dev/null && echo given || echo refused"#;
-    let is_given = output_as_user("0", &["record", "-q", "--", "sh", "-c", agent]) == "given\n";
-    let report = output_as_user("0", &["doctor"]);
+    let is_given = output_as_user("-c 0", &["record", "-q", "--", "sh", "-c", agent]) == "given\n";
+    let report = output_as_user("-c 0", &["doctor"]);
     let sandbox = report.lines().find(|line| line.contains("sandbox")).unwrap();
     assert_eq!(sandbox.trim_start().starts_with("ok"), is_given, "{report}");
 }
