@@ -1,8 +1,8 @@
 //! Secrets in command lines: `curl -u user:…`, `mysql -p…`, `docker login -p …`, and options such as `--pass …`.
 //!
 //! `-p` is a password to one program and a port to the next. So in a text a short option counts only behind a program of
-//! [`PROGRAMS`]. The arguments of a command that is recorded are read by [`secret_arguments`], where an option that is
-//! named like a secret has one, whatever it looks like. Start reading at [`find`].
+//! `PROGRAMS`. The arguments of a command that is recorded are read by [`secret_arguments`], where an option that is
+//! named like a secret has one, whatever it looks like. Start reading at `find`.
 
 use crate::assignment::quoted_value;
 use crate::name::HARMLESS_PASSES;
@@ -329,7 +329,7 @@ pub fn is_secret_variable(name: &str, value: &[u8]) -> bool {
 /// Returns the offset, for each argument of a command, at which its secret begins: its length if it has none.
 ///
 /// Secret are what follows `--…-key`, `--pass` and other options that are named like secrets, whatever it looks like; the
-/// password of `-u user:password`; and the values of the short options of [`PROGRAMS`].
+/// password of `-u user:password`; and the values of the short options of `PROGRAMS`.
 pub fn secret_arguments(command: &[&[u8]]) -> Vec<usize> {
     let mut awaited: Option<ArgumentKind> = None;
     let mut program: Option<&SecretProgram> = None;

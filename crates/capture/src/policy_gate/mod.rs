@@ -218,7 +218,7 @@ impl PolicyGate {
     }
 
     /// Returns the treatment of actions that the envelope denies. With [`PolicyMode::Warn`] a front end hands answers
-    /// on as they come, and [`PolicyGate::note_answer`] decides on their tool calls.
+    /// on as they come, and `PolicyGate::note_answer` decides on their tool calls.
     pub fn mode(&self) -> PolicyMode {
         self.mode
     }

@@ -2,9 +2,9 @@
 //!
 //! Vendors add members, item types and tools to their interfaces every month, and any of them may bring a tool that the vendor
 //! runs, or another model. A list of dangers is therefore never complete. Each interface has a list of what is known instead
-//! ([`RequestForms`], in `forms.rs` of its folder): an envelope is enforced only on what is on the list, and everything else is
+//! (`RequestForms`, in `forms.rs` of its folder): an envelope is enforced only on what is on the list, and everything else is
 //! reported with its path. The same list says where tool definitions and names of models stand, so that both are found
-//! wherever they are. Start reading at [`Form`], then [`check`].
+//! wherever they are. Start reading at `Form`, then [`check`].
 
 mod checker;
 mod path;
