@@ -4,7 +4,9 @@
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener as StdListener};
+use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use http::{Request, Response, StatusCode};
@@ -208,7 +210,10 @@ async fn serve_connection(socket: TcpStream, server: Arc<Server>, guard: Recordi
     }
     let socket = ClientSocket::new(socket, hang_up);
     let state = socket.state();
+    let has_asked = Arc::new(AtomicBool::new(false));
+    let asks = Arc::clone(&has_asked);
     let service = service_fn(move |request| {
+        asks.store(true, Ordering::Relaxed);
         let (server, state, guard) = (Arc::clone(&server), Arc::clone(&state), guard.clone());
         async move { server.serve(request, state, guard).await }
     });
@@ -222,8 +227,13 @@ async fn serve_connection(socket: TcpStream, server: Arc<Server>, guard: Recordi
         .timer(TokioTimer::new())
         .header_read_timeout(client_timeout);
     builder.http2().auto_date_header(false).max_header_list_size(1 << 20);
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(socket), service));
+    // hyper's time limit for headers begins once it knows the version of HTTP, which a first byte `P` leaves open.
+    let ended = tokio::time::timeout(client_timeout, &mut connection).await;
     // An error needs no handling: exchanges record their own end when they are dropped.
-    let _ = builder.serve_connection(TokioIo::new(socket), service).await;
+    if ended.is_err() && has_asked.load(Ordering::Relaxed) {
+        let _ = connection.await;
+    }
 }
 
 impl Server {
