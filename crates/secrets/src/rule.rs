@@ -48,7 +48,14 @@ pub(crate) enum ShapePart {
     Text(&'static str),
     /// Up to two equals signs, the padding of base64.
     Padding,
+    /// Sign between a quoted name and its quoted value, as in `"name": "value"`. The secret begins behind it.
+    QuotedSign,
 }
+
+/// Largest number of backslashes before a quote: those of a JSON string inside of four others.
+const MAX_QUOTE_BACKSLASHES: usize = 15;
+/// Largest number of blanks on either side of a colon between a name and its value.
+const MAX_SIGN_BLANKS: usize = 8;
 
 /// Condition that a shape cannot express. The variants' names in lower case are part of the
 /// published text of a pack.
@@ -151,6 +158,11 @@ impl SecretShape<'_> {
                 ShapePart::Text(text) if bytes.get(at..)?.starts_with(text.as_bytes()) => text.len(),
                 ShapePart::Text(_) => return None,
                 ShapePart::Padding => padding_length(bytes, at),
+                ShapePart::QuotedSign => {
+                    let length = quoted_sign_length(bytes.get(at..)?)?;
+                    from = at + length;
+                    length
+                }
             };
         }
         // A secret followed by a letter, a digit or an underscore is a part of a longer word.
@@ -166,6 +178,18 @@ impl SecretShape<'_> {
 /// Returns the number of equals signs at `at`, at most two.
 pub(crate) fn padding_length(bytes: &[u8], at: usize) -> usize {
     bytes.get(at..).unwrap_or_default().iter().take(2).take_while(|byte| **byte == b'=').count()
+}
+
+/// Returns the length of `": "` at the start of a text. The quotes may be those of a JSON string inside of others.
+fn quoted_sign_length(text: &[u8]) -> Option<usize> {
+    fn without(text: &[u8], most: usize, is_skipped: fn(&u8) -> bool) -> &[u8] {
+        let length = text.iter().take(most).take_while(|byte| is_skipped(byte)).count();
+        text.get(length..).unwrap_or_default()
+    }
+    let behind_quote = |text| without(text, MAX_QUOTE_BACKSLASHES, |byte| *byte == b'\\').strip_prefix(b"\"");
+    let without_blanks = |text| without(text, MAX_SIGN_BLANKS, u8::is_ascii_whitespace);
+    let behind_sign = without_blanks(behind_quote(text)?).strip_prefix(b":")?;
+    Some(text.len() - behind_quote(without_blanks(behind_sign))?.len())
 }
 
 impl ByteRun {
@@ -249,6 +273,7 @@ impl fmt::Display for SecretShape<'_> {
                 ShapePart::Run(run) => write!(f, " {run}")?,
                 ShapePart::Text(text) => write!(f, " {text:?}")?,
                 ShapePart::Padding => write!(f, " [=]{{0,2}}")?,
+                ShapePart::QuotedSign => f.write_str(" (quoted colon)")?,
             }
         }
         match self.check {
@@ -326,6 +351,21 @@ mod tests {
         assert_eq!(found(&AFTER, "Key=ab12=="), Some("ab12=="));
         assert_eq!(found(&AFTER, "Key=abcd"), None);
         assert_eq!(AFTER.to_string(), r#"("Key=") [A-Za-z0-9+/]{4,8} [=]{0,2} if mixed"#);
+    }
+
+    #[test]
+    fn a_quoted_sign_is_found_at_any_depth_of_strings() {
+        static AUTH: SecretShape<'static> =
+            after("auth", &[ShapePart::QuotedSign, run(&BASE64, 4, 8), ShapePart::Padding]);
+        for text in [r#""auth":"ab12==""#, r#""auth" : "ab12==""#, r#"\"auth\": \"ab12==\""#] {
+            assert_eq!(found(&AUTH, text), Some("ab12=="), "{text}");
+        }
+        let quote = format!("{}\"", "\\".repeat(15));
+        assert_eq!(found(&AUTH, &format!("{quote}auth{quote}:{quote}ab12==")), Some("ab12=="));
+        for text in [r#"auth: "ab12==""#, r#""auth""ab12==""#, r#""auth":ab12=="#, r#""auth"#] {
+            assert_eq!(found(&AUTH, text), None, "{text}");
+        }
+        assert_eq!(AUTH.to_string(), r#"("auth") (quoted colon) [A-Za-z0-9+/]{4,8} [=]{0,2}"#);
     }
 
     #[test]

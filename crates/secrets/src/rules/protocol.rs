@@ -44,15 +44,7 @@ pub(super) static RULES: &[SecretRule] = &[
             after("Basic ", &[run(&BASE64, 12, 4096), ShapePart::Padding]).check(ShapeCheck::Basic),
             after("basic ", &[run(&BASE64, 12, 4096), ShapePart::Padding]).check(ShapeCheck::Basic),
             // A registry's credentials in a container tool's configuration.
-            after("\"auth\":\"", &[run(&BASE64, 12, 4096), ShapePart::Padding]).check(ShapeCheck::Basic),
-            after("\"auth\": \"", &[run(&BASE64, 12, 4096), ShapePart::Padding]).check(ShapeCheck::Basic),
-            // The same inside of a JSON string.
-            after("auth\\\":\\\"", &[run(&BASE64, 12, 4096), ShapePart::Padding]).check(ShapeCheck::Basic),
-            after("auth\\\": \\\"", &[run(&BASE64, 12, 4096), ShapePart::Padding]).check(ShapeCheck::Basic),
-            // The same inside of a JSON string in a JSON string.
-            after("auth\\\\\\\":\\\\\\\"", &[run(&BASE64, 12, 4096), ShapePart::Padding])
-                .check(ShapeCheck::Basic),
-            after("auth\\\\\\\": \\\\\\\"", &[run(&BASE64, 12, 4096), ShapePart::Padding])
+            after("auth", &[ShapePart::QuotedSign, run(&BASE64, 12, 4096), ShapePart::Padding])
                 .check(ShapeCheck::Basic),
             after("_auth=", &[run(&BASE64, 12, 4096), ShapePart::Padding]).check(ShapeCheck::Basic),
         ],
