@@ -14,7 +14,7 @@ use crate::stream::{self, StreamGrouping};
 use crate::{RulePack, SecretFinding, pem};
 use core::ops::Range;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Secret in a text, with every span that holds a part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,14 +66,14 @@ pub(crate) fn find_secrets(
     forced: Vec<SecretFinding>,
     layout: TextLayout,
 ) -> Vec<Secret> {
-    let mut look = SecretSearch { pack, known: Some(known) };
+    let mut look = SecretSearch::new(pack, known);
     let (first, marks) = look.search_text(text, forced, layout);
     if first.is_empty() {
         return first;
     }
     // Text next to a secret may become a finding once a mark stands there. Masked bytes are
     // overwritten in place, so that all offsets stay valid.
-    let mut look = SecretSearch { pack, known: None };
+    look.known = None;
     let mut secrets = merge_overlapping(first);
     let mut marked = text.to_vec();
     blank_out(&mut marked, marks.iter());
@@ -120,7 +120,16 @@ struct SecretSearch<'l> {
     pack: &'l RulePack,
     /// Known values; `None` when the text is scanned again, because a mark frees no further ones.
     known: Option<&'l mut KnownValues>,
+    /// Source offsets of the bytes that stand before a secret in the joined strings of a grouping that is done, such as
+    /// the colon of `-u ada:`. In a coarser grouping such a byte announces nothing more: what follows there was sent in
+    /// between.
+    announcements: HashSet<usize>,
+    /// Source offsets of the bytes that stand before the secrets of the current grouping.
+    new_announcements: Vec<usize>,
 }
+
+/// Largest number of blanks and quotes between a secret and the byte that announces it.
+const MAX_BYTES_BEFORE_VALUE: usize = 8;
 
 /// Findings in one text: in order, without overlap.
 #[derive(Default)]
@@ -133,7 +142,12 @@ struct TextFindings {
     marks: Vec<Range<usize>>,
 }
 
-impl SecretSearch<'_> {
+impl<'l> SecretSearch<'l> {
+    /// Creates a search that has found nothing yet.
+    fn new(pack: &'l RulePack, known: &'l mut KnownValues) -> Self {
+        Self { pack, known: Some(known), announcements: HashSet::new(), new_announcements: Vec::new() }
+    }
+
     /// Searches a text and, by its layout, the joined strings of its events or parts. Also returns the
     /// marks that are in the text already.
     fn search_text(
@@ -199,20 +213,48 @@ impl SecretSearch<'_> {
             if !found.is_empty() {
                 blank_out(text.to_mut(), found.iter().flat_map(|secret| &secret.spans));
             }
+            self.announcements.extend(self.new_announcements.drain(..));
         }
     }
 
     /// Searches the joined strings of one group. Marks inside of a string stay.
     fn search_joined(&mut self, reading: &MappedText, marks: &[Range<usize>], secrets: &mut Vec<Secret>) {
         let seen = self.search_unescaped(&reading.text, Vec::new(), MAX_NESTING);
+        // A mark stands for the value that was announced.
+        for mark in &seen.marks {
+            self.note_announcement(reading, mark.start);
+        }
         for SecretFinding { rule, span } in seen.findings {
             let known = seen.exact_known.get(&(span.start, span.end)).copied();
+            if known.is_none() && self.is_behind_announcement(reading, span.start) {
+                continue;
+            }
+            self.note_announcement(reading, span.start);
             let secret = Secret { rule, known_id: known, spans: reading.source_spans(&span) };
             // A group lists its strings in stream order.
             debug_assert!(secret.spans.is_sorted_by_key(|span| span.start));
             let secret = secret.minus_spans(marks);
             if !secret.spans.is_empty() {
                 secrets.push(secret);
+            }
+        }
+    }
+
+    /// Returns true if the byte before `start` stands before another secret in a finer grouping.
+    fn is_behind_announcement(&self, reading: &MappedText, start: usize) -> bool {
+        if self.announcements.is_empty() {
+            return false;
+        }
+        let before = start.checked_sub(1).and_then(|at| reading.source_spans(&(at..start)).first().cloned());
+        before.is_some_and(|before| self.announcements.contains(&before.start))
+    }
+
+    /// Remembers the byte that stands before a secret, and the blanks and quotes between them.
+    fn note_announcement(&mut self, reading: &MappedText, start: usize) {
+        for at in (0..start).rev().take(MAX_BYTES_BEFORE_VALUE + 1) {
+            self.new_announcements.extend(reading.source_spans(&(at..at + 1)).first().map(|span| span.start));
+            if !reading.text.get(at).is_some_and(|byte| matches!(byte, b' ' | b'\t' | b'"' | b'\'' | b'`')) {
+                break;
             }
         }
     }

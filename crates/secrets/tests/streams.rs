@@ -268,3 +268,18 @@ fn cuts_and_positions_cover_what_was_removed() {
     assert_eq!(result.result_offset(second + 5), 12 + mark + 16);
     assert_eq!(result.result_offset(text.len()), result.bytes.len());
 }
+
+#[test]
+fn an_announced_value_is_not_looked_for_in_what_came_in_between() {
+    let event = |index: usize, text: &str| {
+        format!("data: {{\"choices\":[{{\"index\":{index},\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n")
+    };
+    // A separator before the value belongs to the announcement, too.
+    for (announcement, value) in [("curl -u ada:", "xbA9K3MgjU9q"), ("PASSWORD= ", "'xbA9K3MgjU9q'")] {
+        let stream = |value: &str| {
+            event(0, announcement) + &event(1, "9meanwhile3 ") + &event(0, &format!("{value} x"))
+        };
+        let mark = value.replace("xbA9K3MgjU9q", "[masked:password:1]");
+        assert_eq!(masked(&stream(value)), stream(&mark));
+    }
+}
