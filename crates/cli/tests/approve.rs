@@ -6,11 +6,13 @@ mod support;
 #[path = "support/terminal.rs"]
 mod terminal;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use reenact_formats::key::KeyId;
 use reenact_formats::rer::approval::ApprovalToken;
 use reenact_formats::rer::envelope::permission::SignerType::{self, Automated, Delegate, Human};
 use reenact_formats::rer::envelope::policy::Action;
@@ -84,7 +86,13 @@ impl Project {
     }
 
     fn ask(&self, signer_types: Option<&[SignerType]>) -> OpenQuestion {
-        self.ask_for(Question { signer_types, ..question("pay_invoice", INPUT) })
+        let pinned = self.own_approvers();
+        self.ask_for(Question { signer_types, ..question("pay_invoice", INPUT, &pinned) })
+    }
+
+    /// Returns the ids of all approvers' keys that the user has.
+    fn own_approvers(&self) -> BTreeSet<KeyId> {
+        self.store().approvers().unwrap().iter().map(|approver| approver.key.id()).collect()
     }
 
     fn ask_for(&self, question: Question<'_>) -> OpenQuestion {
@@ -112,8 +120,8 @@ impl Project {
     }
 }
 
-fn question<'a>(name: &'a str, input: &'a str) -> Question<'a> {
-    Question::new(Action::Tool, name, input, "tool.call pay_*: by human")
+fn question<'a>(name: &'a str, input: &'a str, pinned: &'a BTreeSet<KeyId>) -> Question<'a> {
+    Question::new(Action::Tool, name, input, "tool.call pay_*: by human", pinned)
 }
 
 fn validity_seconds(token: &[u8]) -> i128 {
@@ -236,16 +244,33 @@ fn the_right_key() {
     project.run("keys supersede alice --by bob").expect_success();
     refused(
         "",
-        "you have no approver's key of type human to sign with; make one with: reenact keys generate NAME --approver",
+        "you have no approver's key of type human that the run's envelope pins; see: reenact keys list",
     );
     drop(waiting);
     let waiting = project.ask(Some(&[Delegate]));
     project.run("keys compromise bob").expect_success();
     refused(
         "",
-        "you have no approver's key of type delegate to sign with; make one with: reenact keys generate NAME --approver --signer-type delegate",
+        "you have no approver's key of type delegate that the run's envelope pins; see: reenact keys list",
     );
     assert!(!project.run_folder().join(format!("approvals/{}.answer.json", waiting.approval_id())).exists());
+}
+
+/// A key that was made after the run's envelope was written is not asked for, and signs nothing.
+#[test]
+fn the_key_that_the_envelope_pins() {
+    let project = Project::with_approvers(&[("alice", Human)]);
+    let pinned = project.own_approvers();
+    project.run("keys generate mallory --approver --passphrase-file passphrase").expect_success();
+    let mut waiting = project.ask_for(question("pay_invoice", INPUT, &pinned));
+    project.run("policy approve --yes --key mallory --passphrase-file passphrase").expect_failure(
+        2,
+        "the run's envelope does not pin mallory as an approver of this: nothing that it signs counts here",
+    );
+    assert_eq!(waiting.poll(now()), AnswerPoll::Pending);
+    // Of two keys of the same type the pinned one is taken.
+    project.run("policy approve --yes --passphrase-file passphrase").expect_success();
+    assert!(matches!(waiting.poll(now()), AnswerPoll::Granted { signer_type: Human, .. }));
 }
 
 #[test]
@@ -301,7 +326,9 @@ fn nobody_answers_through_a_pipe() {
 #[test]
 fn several_wait() {
     let project = Project::with_approvers(&[("alice", Human)]);
-    let (mut one, mut two) = (project.ask(None), project.ask_for(question("pay_all", "not \u{202e}json")));
+    let pinned = project.own_approvers();
+    let mut one = project.ask(None);
+    let mut two = project.ask_for(question("pay_all", "not \u{202e}json", &pinned));
     let listed = project.run("policy approve --yes --passphrase-file passphrase");
     let listed = listed.expect_failure(2, "2 of them wait; give one of the ids, or its beginning");
     assert!(
@@ -325,7 +352,8 @@ fn several_wait() {
 fn a_long_input_is_cut() {
     let project = Project::with_approvers(&[("alice", Human)]);
     let long = "x".repeat(100_000);
-    let mut waiting = project.ask_for(question("pay", &long));
+    let pinned = project.own_approvers();
+    let mut waiting = project.ask_for(question("pay", &long, &pinned));
     let said = project.run("policy approve --yes --passphrase-file passphrase").expect_success();
     let cut = said.lines().find(|line| line.contains('…')).unwrap();
     let id = waiting.approval_id();

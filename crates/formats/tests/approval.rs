@@ -1,7 +1,11 @@
 //! Approval tokens: one text each, bound to one question, refused for each fault by its name.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
 
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
 use proptest::prelude::*;
+use reenact_formats::key::KeyId;
 use reenact_formats::rer::approval::verify::MAX_CLOCK_SKEW_NANOS;
 use reenact_formats::rer::approval::{
     ApprovalDecision, ApprovalQuestion, ApprovalToken, ApprovalTokenDraft, ApprovalVerdict, Approver,
@@ -44,7 +48,15 @@ fn expected() -> ApprovalQuestion<'static> {
         name: draft.name,
         input_hash: draft.input_hash,
         signer_types: Some(&[Human]),
+        pinned: pinned(),
     }
+}
+
+/// Returns the keys 1 and 2.
+fn pinned() -> &'static BTreeSet<KeyId> {
+    static PINNED: LazyLock<BTreeSet<KeyId>> =
+        LazyLock::new(|| [1, 2].map(|seed| TestKey::of(seed).public_key().id()).into());
+    &PINNED
 }
 
 fn at(text: &str) -> i128 {
@@ -162,6 +174,22 @@ fn by_one_of_the_approvers() {
     assert_eq!(judged(&human, Some(&[Delegate, Automated])), not_allowed);
     assert_eq!(judged(&human, Some(&[])), not_allowed);
     assert_eq!(judged(&human, Some(&[Delegate, Human])), granted);
+}
+
+/// A key that the user has, and that the envelope does not name for this action, approves nothing.
+#[test]
+fn by_a_key_that_is_pinned() {
+    let judged = |pinned: &BTreeSet<KeyId>| {
+        let question = ApprovalQuestion { pinned, ..expected() };
+        let approvers = [approver(&TestKey::of(1), Human)];
+        verify_token(&signed(&draft()), &question, &approvers, at("2026-05-13T12:05:00Z"))
+    };
+    let key_id = TestKey::of(1).public_key().id();
+    let granted = ApprovalVerdict::Granted { signer_type: Human };
+    assert_eq!(judged(&[key_id].into()), Ok(granted));
+    for pinned in [[].into(), [TestKey::of(2).public_key().id()].into()] {
+        assert_eq!(judged(&pinned), Err(TokenRefusal::NotPinned { key_id }));
+    }
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod envelope_policy {
 
 use std::collections::BTreeSet;
 
+use reenact_formats::rer::envelope::approvers::PinnedApprovers;
 use reenact_formats::rer::envelope::money::{Money, Rounding};
 use reenact_formats::rer::envelope::permission::{ApprovalRule, Envelope, EnvelopeEnforcement};
 use reenact_json::{Limits, Value};
@@ -32,7 +33,7 @@ const UNLIMITED: Envelope = Envelope {
     required_approvals: Vec::new(),
     required_signer_types: Vec::new(),
     allowed_forms: BTreeSet::new(),
-    approvers: Vec::new(),
+    approvers: PinnedApprovers::Absent,
     authorised_until: None,
     enforcement: EnvelopeEnforcement::Enforced,
 };

@@ -29,6 +29,8 @@ struct ApprovalRun {
     run: LiveRun,
     clock: ManualClock,
     approver: SecretKey,
+    /// Key of an approver that is at hand, and that the envelope does not pin.
+    unpinned: SecretKey,
 }
 
 impl ApprovalRun {
@@ -39,10 +41,14 @@ impl ApprovalRun {
         let mut enforced = EnforcedRun::default();
         let rules: Vec<String> = actions.iter().map(|action| format!(r#"{{"action":"{action}"}}"#)).collect();
         enforced.envelope_limits += &format!(r#","required_approvals":[{}]"#, rules.join(","));
-        enforced.approvers = vec![Approver { key: approver.public_key(), signer_type: Human }];
+        let unpinned = SecretKey::generate().unwrap();
+        let approvers = [&approver, &unpinned];
+        enforced.approvers =
+            approvers.map(|key| Approver { key: key.public_key(), signer_type: Human }).into();
+        enforced.pinned = Some(vec![approver.public_key().id()]);
         let clock = enforced.clock.clone();
         let run = enforced.start(&vendor);
-        Self { vendor, run, clock, approver }
+        Self { vendor, run, clock, approver, unpinned }
     }
 
     /// Asks a model, whose answer calls a tool.
@@ -211,6 +217,8 @@ async fn answers_that_do_not_hold() {
     let early = now - Duration::from_secs(400);
     for (token, code) in [
         (signed(&asked, asked.run_id, grant(), now, &stranger), "foreign"),
+        // A key that an agent made in an earlier run lies beside the approver's, and approves nothing.
+        (signed(&asked, asked.run_id, grant(), now, &approvals.unpinned), "not_pinned"),
         (signed(&asked, RunId::generate().unwrap(), grant(), now, &approvals.approver), "other_run"),
         (approvals.token(&other, grant()), "other_approval"),
         (approvals.token(&renamed, grant()), "other_name"),
@@ -271,7 +279,7 @@ async fn nobody_is_there_to_approve() {
         r#","required_approvals":[{"action":"model.call","signer_types":["automated"]}]"#;
     let run = enforced.start(&vendor);
     let response = ModelApi::Chat.ask(&run, "").await;
-    let reason = "nobody can approve this: there is no approver's key of type automated; make one with: reenact keys generate NAME --approver";
+    let reason = "nobody can approve this: the envelope pins no approver for it (metadata.approvers)";
     let due = ModelApi::Chat.denial_body("permission_error", "required_approvals", reason);
     assert_eq!((response.status(), response.text(), vendor.requests().len()), (403, due.as_str(), 0));
     run.seal().await.assert_rules_pass();
@@ -321,7 +329,8 @@ async fn an_approval_does_not_stop_the_clock() {
     enforced.approvers = vec![Approver { key: person.public_key(), signer_type: Human }];
     let clock = enforced.clock.clone();
     let run = enforced.start(&vendor);
-    let approvals = ApprovalRun { vendor, run, clock, approver: person };
+    let unpinned = SecretKey::generate().unwrap();
+    let approvals = ApprovalRun { vendor, run, clock, approver: person, unpinned };
     let asking = approvals.ask(ModelApi::Chat, "");
     let asked = approvals.pending_question().await;
     let token = approvals.token(&asked, ApprovalDecision::Granted);

@@ -7,6 +7,8 @@
 use core::time::Duration;
 use std::collections::BTreeSet;
 
+use reenact_formats::key::KeyId;
+use reenact_formats::rer::envelope::approvers::pinned_keys;
 pub use reenact_formats::rer::envelope::money::Money;
 pub use reenact_formats::rer::envelope::permission::SignerType;
 use reenact_formats::rer::envelope::permission::{ApprovalRule, Envelope};
@@ -113,6 +115,8 @@ pub struct NeededApproval {
     pub rule: String,
     /// Types of signers who may approve; `None` for any.
     pub signer_types: Option<Vec<SignerType>>,
+    /// Keys that may approve: those that the envelope pins for the action.
+    pub pinned: BTreeSet<KeyId>,
 }
 
 impl Ruling {
@@ -257,7 +261,8 @@ impl PolicyEngine {
             let reason = format!("no one approval satisfies {}", paths.join(" and "));
             return Ruling::Denied(PolicyRefusal { rule: REQUIRED_APPROVALS, reason, retry_after: None });
         }
-        Ruling::NeedsApproval(NeededApproval { rule: paths.join(", "), signer_types })
+        let pinned = pinned_keys(&self.envelope, proposed.action, proposed.name);
+        Ruling::NeedsApproval(NeededApproval { rule: paths.join(", "), signer_types, pinned })
     }
 
     /// Decides as [`PolicyEngine::evaluate`] does. If the action is denied because it may cost more than is left, the

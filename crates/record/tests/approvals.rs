@@ -3,10 +3,12 @@
 
 mod support;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use reenact_formats::key::KeyId;
 use reenact_formats::rer::approval::{
     ApprovalDecision, ApprovalTokenDraft, Approver, TokenFault, TokenRefusal, input_hash, sign,
 };
@@ -39,13 +41,18 @@ struct ApprovalFixture {
     dir: TestDir,
     run_id: RunId,
     person: SecretKey,
+    /// Approver's key of the same user that the envelope does not name.
+    unpinned: SecretKey,
+    pinned: BTreeSet<KeyId>,
 }
 
 impl ApprovalFixture {
     fn new() -> Self {
         let (dir, run_id) = (TestDir::in_memory(), RunId::generate().unwrap());
         create_private_folder(&runs(&dir).run_path(run_id)).unwrap();
-        Self { dir, run_id, person: SecretKey::generate().unwrap() }
+        let (person, unpinned) = (SecretKey::generate().unwrap(), SecretKey::generate().unwrap());
+        let pinned = [person.public_key().id()].into();
+        Self { dir, run_id, person, unpinned, pinned }
     }
 
     fn folder(&self) -> RunStore {
@@ -53,12 +60,19 @@ impl ApprovalFixture {
     }
 
     fn approval_queue(&self) -> ApprovalQueue {
-        let approvers = vec![Approver { key: self.person.public_key(), signer_type: Human }];
+        let approvers = [&self.person, &self.unpinned];
+        let approvers = approvers.map(|key| Approver { key: key.public_key(), signer_type: Human }).into();
         ApprovalQueue::new(self.folder().run_path(self.run_id), self.run_id, approvers, TIMEOUT)
     }
 
     fn ask(&self) -> OpenQuestion {
-        self.approval_queue().ask(&question(), time_at(0)).unwrap()
+        self.approval_queue().ask(&self.question(), time_at(0)).unwrap()
+    }
+
+    fn question(&self) -> Question<'_> {
+        let rule = "tool.call pay_*: by human";
+        let question = Question::new(Action::Tool, "pay_invoice", INPUT, rule, &self.pinned);
+        Question { signer_types: Some(&[Human]), ..question }
     }
 
     fn pending(&self) -> PendingQuestions {
@@ -87,11 +101,6 @@ impl ApprovalFixture {
         words.sort();
         words
     }
-}
-
-fn question() -> Question<'static> {
-    let question = Question::new(Action::Tool, "pay_invoice", INPUT, "tool.call pay_*: by human");
-    Question { signer_types: Some(&[Human]), ..question }
 }
 
 /// Returns the token of an approver who signs the question as asked, valid for ten minutes.
@@ -146,6 +155,7 @@ fn asked_seen_and_granted() {
             input_hash: Digest::of(br#"{"amount":12.5,"to":"ACME"}"#),
             rule: "tool.call pay_*: by human".into(),
             signer_types: Some(vec![Human]),
+            pinned: fixture.pinned.clone(),
             asked_at: "2026-05-13T12:00:00.000000Z".into(),
             expires_at: "2026-05-13T12:10:00.000000Z".into(),
         }
@@ -224,8 +234,10 @@ fn what_does_not_hold_is_set_aside_and_waiting_goes_on() {
     let at = forged.len() - 3;
     forged[at] ^= 1;
     let foreign = TokenRefusal::UnknownKey { key_id: stranger.public_key().id() };
+    let not_pinned = TokenRefusal::NotPinned { key_id: fixture.unpinned.public_key().id() };
     let cases = [
         (token(&request, &stranger, granted.clone()), foreign),
+        (token(&request, &fixture.unpinned, granted.clone()), not_pinned),
         (forged, TokenRefusal::Forged),
         (
             token(
@@ -351,7 +363,7 @@ fn two_answers_at_once() {
 fn nobody_to_ask() {
     let fixture = ApprovalFixture::new();
     let ask = |signer_types| {
-        let question = Question { signer_types, ..question() };
+        let question = Question { signer_types, ..fixture.question() };
         fixture.approval_queue().ask(&question, time_at(0)).err()
     };
     assert_eq!(ask(None), None);
@@ -359,8 +371,15 @@ fn nobody_to_ask() {
     assert_eq!(error, AskError::NoApprover { signer_types: Some(vec![Automated]) });
     assert_eq!(
         error.to_string(),
-        "nobody can approve this: there is no approver's key of type automated; make one with: reenact keys generate NAME --approver"
+        "nobody can approve this: no approver's key of type automated that the envelope pins for it is here; see: reenact keys list"
     );
+    let ask = |pinned: &BTreeSet<KeyId>| {
+        fixture.approval_queue().ask(&Question { pinned, ..fixture.question() }, time_at(0)).err()
+    };
+    assert_eq!(ask(&[].into()), Some(AskError::NotPinned));
+    // Pinned, but the key is not here, so that no answer of it would count.
+    let stranger = [SecretKey::generate().unwrap().public_key().id()].into();
+    assert_eq!(ask(&stranger), Some(AskError::NoApprover { signer_types: Some(vec![Human]) }));
 }
 
 #[test]
@@ -369,15 +388,15 @@ fn what_cannot_be_asked() {
     let ask = |question: Question<'_>| fixture.approval_queue().ask(&question, time_at(0)).err();
     let long = "x".repeat(4097);
     assert_eq!(
-        ask(Question { name: &long, ..question() }),
+        ask(Question { name: &long, ..fixture.question() }),
         Some(AskError::TooLong { what: "the name", bytes: 4097 })
     );
     assert_eq!(
-        ask(Question { rule: &long, ..question() }),
+        ask(Question { rule: &long, ..fixture.question() }),
         Some(AskError::TooLong { what: "the rule", bytes: 4097 })
     );
-    assert_eq!(ask(Question { name: "", ..question() }), Some(AskError::NoName));
-    assert_eq!(ask(Question { input: "{}", ..question() }), Some(AskError::InputHash));
+    assert_eq!(ask(Question { name: "", ..fixture.question() }), Some(AskError::NoName));
+    assert_eq!(ask(Question { input: "{}", ..fixture.question() }), Some(AskError::InputHash));
 }
 
 #[test]
@@ -387,9 +406,10 @@ fn a_long_input_is_shown_in_part() {
         [("x", 32 * 1024), ("\u{1}", 32 * 1024 / 6), ("\"", 16 * 1024), ("é", 32 * 1024)]
     {
         let long = character.repeat(50_000);
-        let waiting = fixture
-            .approval_queue()
-            .ask(&Question::new(Action::Model, &"\u{1}".repeat(4096), &long, "r"), time_at(0));
+        let waiting = fixture.approval_queue().ask(
+            &Question::new(Action::Model, &"\u{1}".repeat(4096), &long, "r", &fixture.pinned),
+            time_at(0),
+        );
         let waiting = waiting.unwrap();
         let asked = fixture.only_question().file;
         assert!(!asked.is_input_whole);
@@ -431,6 +451,7 @@ fn a_question_that_shows_something_else_is_broken() {
     assert_eq!(edited("\"rule\":", "\"model\":\"m\",\"rule\":"), request(QuestionFileFault::NotCanonical));
     assert_eq!(edited("\"request_v", "\"model\":\"m\",\"request_v"), member("model", "absent"));
     assert_eq!(edited("2026-05-13T12:10", "2026-15-13T12:10"), member("expires_at", "a time of RFC 3339"));
+    assert_eq!(edited("\"pinned\":[\"", "\"pinned\":[\"A"), member("pinned", "a list of key ids"));
     assert_eq!(fault("[]"), request(QuestionFileFault::NotCanonical));
 }
 
@@ -442,9 +463,9 @@ fn everything_that_waits_oldest_first() {
     create_private_folder(&folder.run_path(other.run_id)).unwrap();
     let approvers = vec![Approver { key: other.person.public_key(), signer_type: Human }];
     let queue = ApprovalQueue::new(folder.run_path(other.run_id), other.run_id, approvers, TIMEOUT);
-    let second = fixture.approval_queue().ask(&question(), time_at(20)).unwrap();
-    let first = queue.ask(&question(), time_at(10)).unwrap();
-    let third = queue.ask(&question(), time_at(30)).unwrap();
+    let second = fixture.approval_queue().ask(&fixture.question(), time_at(20)).unwrap();
+    let first = queue.ask(&other.question(), time_at(10)).unwrap();
+    let third = queue.ask(&other.question(), time_at(30)).unwrap();
     // Files that are not named like questions are skipped.
     fs::write(folder.run_path(other.run_id).join("approvals/x.request.json"), b"").unwrap();
     let found: Vec<_> = pending_questions(&folder, time_at(40)).unwrap().questions;
@@ -516,7 +537,7 @@ mod closed_to_others {
         let path = folder.to_str().unwrap().to_owned();
         let error = RunStoreError::OpenToOthers { path: path.clone(), mode: 0o777 };
         assert_eq!(
-            fixture.approval_queue().ask(&question(), time_at(0)).err(),
+            fixture.approval_queue().ask(&fixture.question(), time_at(0)).err(),
             Some(AskError::Folder(error.clone()))
         );
         assert_eq!(fixture.pending().broken[0].fault, BrokenQuestionFault::Folder(error));
@@ -525,6 +546,6 @@ mod closed_to_others {
         fs::rename(&folder, &away).unwrap();
         symlink(&away, &folder).unwrap();
         let error = AskError::Folder(RunStoreError::Link { path });
-        assert_eq!(fixture.approval_queue().ask(&question(), time_at(0)).err(), Some(error));
+        assert_eq!(fixture.approval_queue().ask(&fixture.question(), time_at(0)).err(), Some(error));
     }
 }

@@ -5,10 +5,15 @@
 mod support;
 
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
+use reenact_formats::rer::approval::{ApprovalDecision, ApprovalTokenDraft, input_hash, sign};
+use reenact_formats::rer::envelope::permission::SignerType;
+use reenact_formats::rer::seal::Signer as _;
+use reenact_formats::trust::KeyRole;
 use reenact_record::clock::Clock;
 use reenact_record::policy_engine::{Action, Money, ProposedAction, Ruling};
 use reenact_record::{
@@ -16,10 +21,10 @@ use reenact_record::{
     RawRequest, RawToolCall, RawToolResult, RecordEnv, RecordedDenial, Recorder, Recording, RunStart, StepId,
     ToolChannel,
 };
-use reenact_testkit::fixture::TestDir;
-use reenact_verify::Report;
+use reenact_testkit::fixture::{TestDir, TestKey};
 use reenact_verify::audit::AuditVerdict;
-use support::{DONE, answer, events, fixed_env, key, run_id, runs, verify_artifact};
+use reenact_verify::{Keys, Options, Report, Trust, verify};
+use support::{DONE, answer, events, fixed_env, key, run_id, runs};
 
 /// Returns 2026-05-13T12:00:00Z plus `milliseconds`.
 fn time_at(milliseconds: u64) -> Duration {
@@ -151,15 +156,20 @@ impl EnvelopeSpec {
         let expiry = self
             .expiry_seconds
             .map(|seconds| format!(",\"expiry\":\"2026-05-13T12:{:02}:{:02}Z\"", seconds / 60, seconds % 60));
+        let pins = format!(
+            r#","metadata":{{"approvers":[{{"action":"tool.call","keys":["{}"]}}]}}"#,
+            approver().public_key().id()
+        );
         let asks =
             r#","required_approvals":[{"action":"tool.call","tool_pattern":"t2","signer_types":["human"]}]"#;
         format!(
-            r#"{{"envelope_version":"rer-envelope/0.2","permissions":{{"allowed_models":[{}],"allowed_tools":[{}]}},"limits":{{{}}}{}{}}}"#,
+            r#"{{"envelope_version":"rer-envelope/0.2","permissions":{{"allowed_models":[{}],"allowed_tools":[{}]}},"limits":{{{}}}{}{}{}}}"#,
             list('m', self.is_listed[0]),
             list('t', self.is_listed[1]),
             limits.join(","),
             expiry.unwrap_or_default(),
             if self.requires_approval { asks } else { "" },
+            pins
         )
     }
 }
@@ -187,11 +197,24 @@ impl EnforcedRun {
     /// Ends, seals and verifies the run.
     fn seal_and_verify(self) -> Report {
         let sealed = self.recorder.end(&DONE).unwrap().seal(&key()).unwrap();
-        let report = verify_artifact(&sealed.path, &key());
+        let report = verify_with_approver(&sealed.path);
         assert!(report.pass(), "{:?}", report.reasons);
         drop(self.dir);
         report
     }
+}
+
+/// Returns the key of the approver whom every envelope pins.
+fn approver() -> TestKey {
+    TestKey::of(3)
+}
+
+/// Verifies an artifact with the keys of the runtime and of the approver.
+fn verify_with_approver(path: &Path) -> Report {
+    let mut keys = Keys::default();
+    keys.add_supplied(key().public_key());
+    keys.add(approver().public_key(), Trust::Trusted, KeyRole::Approver.into(), None);
+    verify(&fs::read(path).unwrap(), &keys, &Options::default())
 }
 
 /// Records that an allowed action begins. Returns its step, and the index of its call.
@@ -200,7 +223,20 @@ fn begin(writer: &EventWriter, planned: &PlannedAction, number: usize, run: &Enf
     let approved = planned.is_tool && planned.is_approved;
     if approved {
         let (action, name) = (planned.action(), planned.name());
-        let hash = "0".repeat(64);
+        let hash = input_hash(b"{}");
+        let token = ApprovalTokenDraft {
+            approval_id: &approval_id,
+            run_id: &run.recorder.run_id().to_string(),
+            action,
+            name,
+            input_hash: hash,
+            decision: ApprovalDecision::Granted,
+            signer_type: SignerType::Human,
+            issued_at: "2026-05-13T12:00:00Z",
+            expires_at: "2026-05-14T12:00:00Z",
+        };
+        let token = String::from_utf8(sign(&token, &approver()).unwrap()).unwrap();
+        let hash = hash.to_string();
         let request = ApprovalRequest {
             approval_id: &approval_id,
             action,
@@ -210,7 +246,7 @@ fn begin(writer: &EventWriter, planned: &PlannedAction, number: usize, run: &Enf
             signer_types: &["human"],
         };
         writer.record_approval_request(&request).unwrap();
-        writer.record_approval_grant(&approval_id, r#"{"signer_type":"human"}"#).unwrap();
+        writer.record_approval_grant(&approval_id, &token).unwrap();
     }
     let approval_id = approved.then_some(approval_id.as_str());
     let evaluation = Evaluation { action: planned.action(), name: planned.name(), denial: None, approval_id };
@@ -461,7 +497,7 @@ fn every_prefix_of_a_policed_journal_can_be_gone_on_with() {
         assert_eq!((recorder.truncated_bytes(), recorder.counts().events), (0, kept as u64 - 1), "{kept}");
         let open = recorder.event_writer().open_steps().len();
         let sealed = recorder.end(&DONE).unwrap().seal(&key()).unwrap();
-        let report = verify_artifact(&sealed.path, &key());
+        let report = verify_with_approver(&sealed.path);
         assert!(report.pass(), "{kept}: {:?}", report.reasons);
         // An action that was under way is a gap, which makes a verdict inconclusive at most.
         for (rule, verdict, event) in verdicts(&report) {

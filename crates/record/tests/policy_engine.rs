@@ -1,8 +1,11 @@
 //! The policy engine at the edge of each rule: the last action that is allowed, and the first that is not.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use reenact_formats::key::KeyId;
+use reenact_formats::rer::envelope::approvers::{ApproverPin, PinnedApprovers};
 use reenact_formats::rer::envelope::permission::{ApprovalRule, Envelope, EnvelopeEnforcement};
 use reenact_formats::rer::envelope::policy::ActionHistory;
 use reenact_record::PolicyEngine;
@@ -37,7 +40,7 @@ fn envelope() -> Envelope {
         required_approvals: Vec::new(),
         required_signer_types: Vec::new(),
         allowed_forms: std::collections::BTreeSet::new(),
-        approvers: Vec::new(),
+        approvers: PinnedApprovers::Absent,
         authorised_until: None,
         enforcement: EnvelopeEnforcement::Enforced,
     }
@@ -273,6 +276,10 @@ fn approval(action: &str, pattern: Option<&str>, types: Option<&[SignerType]>) -
     }
 }
 
+fn pinned() -> BTreeSet<KeyId> {
+    [KeyId::parse(&"A".repeat(43)).unwrap()].into()
+}
+
 #[test]
 fn approvals_of_several_rules_are_one() {
     use SignerType::{Automated, Delegate, Human};
@@ -283,7 +290,11 @@ fn approvals_of_several_rules_are_one() {
         (vec![approval("tool.call", Some("pay"), None)], Ruling::Allowed),
         (
             vec![approval("tool.call", Some("pay_*"), None)],
-            Ruling::NeedsApproval(NeededApproval { rule: first.to_owned(), signer_types: None }),
+            Ruling::NeedsApproval(NeededApproval {
+                rule: first.to_owned(),
+                signer_types: None,
+                pinned: pinned(),
+            }),
         ),
         (
             vec![
@@ -293,6 +304,7 @@ fn approvals_of_several_rules_are_one() {
             Ruling::NeedsApproval(NeededApproval {
                 rule: all.to_owned(),
                 signer_types: Some(vec![Human, Automated]),
+                pinned: pinned(),
             }),
         ),
         (
@@ -300,7 +312,11 @@ fn approvals_of_several_rules_are_one() {
                 approval("tool.call", None, Some(&[Human, Delegate])),
                 approval("tool.call", None, Some(&[Automated, Human])),
             ],
-            Ruling::NeedsApproval(NeededApproval { rule: all.to_owned(), signer_types: Some(vec![Human]) }),
+            Ruling::NeedsApproval(NeededApproval {
+                rule: all.to_owned(),
+                signer_types: Some(vec![Human]),
+                pinned: pinned(),
+            }),
         ),
         (
             vec![
@@ -314,7 +330,17 @@ fn approvals_of_several_rules_are_one() {
         ),
     ];
     for (required_approvals, expected) in cases {
-        let policy = PolicyEngine::new(Envelope { required_approvals, ..envelope() });
+        // The keys are those of the pins that cover the call.
+        let pin = |tool: &str, keys: BTreeSet<KeyId>| ApproverPin {
+            action: "tool.call".into(),
+            tool_pattern: Some(tool.into()),
+            model_pattern: None,
+            keys,
+        };
+        let other = KeyId::parse(&format!("{}A", "B".repeat(42))).unwrap();
+        let approvers = vec![pin("pay_*", pinned()), pin("look*", [other].into())];
+        let approvers = PinnedApprovers::Listed(approvers);
+        let policy = PolicyEngine::new(Envelope { required_approvals, approvers, ..envelope() });
         assert_eq!(policy.evaluate(&tool("pay_a", 0)), expected);
         let approved = ProposedAction { is_approved: true, ..tool("pay_a", 0) };
         assert_eq!(policy.evaluate(&approved), Ruling::Allowed, "{expected:?}");

@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
+use reenact_formats::rer::approval::ApprovalToken;
 use reenact_record::approval::{AnswerPoll, Question};
 use reenact_record::observation::{ApprovalUpdate, Observation};
 use reenact_record::policy_engine::{Action, NeededApproval, PolicyRefusal};
 
 use super::{PolicyGate, denied_action};
+
+/// Reason for a denial whose token expired between its answer and the record of it.
+const LATE_GRANT: &str = "the approval had expired before it could be recorded";
 
 /// Pause between two looks at the approval queue.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -25,7 +29,8 @@ impl PolicyGate {
         needed: &NeededApproval,
     ) -> Result<String, String> {
         let signer_types = needed.signer_types.as_deref();
-        let question = Question { signer_types, ..Question::new(action, name, input, &needed.rule) };
+        let question = Question::new(action, name, input, &needed.rule, &needed.pinned);
+        let question = Question { signer_types, ..question };
         let writer = self.recorder.writer();
         let pending_question =
             self.approvals.ask(&question, writer.now()).map_err(|error| error.to_string())?;
@@ -51,9 +56,10 @@ impl PolicyGate {
             match look {
                 AnswerPoll::Pending => tokio::time::sleep(POLL_INTERVAL).await,
                 AnswerPoll::Granted { token, .. } => {
-                    let token = String::from_utf8_lossy(&token).into_owned().into();
-                    self.record_approval(&approval_id, ApprovalUpdate::Granted { token });
-                    return Ok(approval_id);
+                    return match self.record_grant(&approval_id, &token) {
+                        true => Ok(approval_id),
+                        false => Err(LATE_GRANT.to_owned()),
+                    };
                 }
                 AnswerPoll::Denied { reason, .. } => {
                     let reason = reason.unwrap_or_else(|| "the approver said no".to_owned());
@@ -74,6 +80,23 @@ impl PolicyGate {
                 }
             }
         }
+    }
+
+    /// Records a grant. A token that has expired by the time that the record gives the grant is recorded as a denial: whoever
+    /// audits the record would refuse it. Returns true if the approval was granted.
+    fn record_grant(&self, approval_id: &str, token: &[u8]) -> bool {
+        let end = ApprovalToken::read(token).map_or(i128::MIN, |token| token.expires_at);
+        let approval_id = approval_id.to_owned().into();
+        let recorded = self.decide(|_, at| {
+            let is_granted = i128::try_from(at.as_nanos()).is_ok_and(|at| at < end);
+            let update = match is_granted {
+                true => ApprovalUpdate::Granted { token: String::from_utf8_lossy(token).into_owned().into() },
+                false => ApprovalUpdate::Denied { reason: LATE_GRANT.into() },
+            };
+            (is_granted, vec![(Observation::Approval { at, approval_id, update }, None)])
+        });
+        // What cannot be recorded is refused by the decision on the action.
+        recorded.is_ok_and(|(is_granted, _)| is_granted)
     }
 
     /// Returns the approval id, or records a denial and returns its refusal.

@@ -355,6 +355,8 @@ impl PolicyGate {
     /// Returns the masked body of a request for an approver.
     fn shown_body(&self, request: &InboundRequest<'_>, parsed_body: &ParsedRequestBody) -> String {
         let body = if parsed_body.fault.is_some() { &[] } else { parsed_body.body(request) };
+        // The credentials in its headers are masked in its body, as in the record.
+        self.recorder.writer().add_credentials(&request.headers.pairs());
         self.recorder.writer().mask_text(&String::from_utf8_lossy(body))
     }
 }

@@ -1,7 +1,9 @@
 //! Pinned approvers: who may approve what.
 
 use reenact_formats::key::KeyId;
-use reenact_formats::rer::envelope::approvers::{ApproverPin, ApproverPinFault, pinned_keys, unpinned_rules};
+use reenact_formats::rer::envelope::approvers::{
+    ApproverPin, ApproverPinFault, PinnedApprovers, pinned_keys, unpinned_rules,
+};
 use reenact_formats::rer::envelope::permission::Envelope;
 use reenact_formats::rer::envelope::policy::Action::{Model, Tool};
 use reenact_formats::rer::seal::Signer;
@@ -28,9 +30,13 @@ fn read_or_refused() {
     let (alice, bob) = (id(3), id(4));
     assert_eq!(
         read(&format!(r#"[{{"action":"tool.call","keys":["{alice}","{bob}"],"tool_pattern":"pay_*"}}]"#)),
-        Ok(vec![pin("tool.call", Some("pay_*"), None, &[3, 4])])
+        Ok(Some(vec![pin("tool.call", Some("pay_*"), None, &[3, 4])]))
     );
-    assert_eq!(ApproverPin::read_all(json("{}")), Ok(vec![]));
+    assert_eq!(read("[]"), Ok(Some(vec![])));
+    for nothing in ["{}", r#"{"metadata":{}}"#] {
+        assert_eq!(ApproverPin::read_all(json(nothing)), Ok(None));
+        assert_eq!(PinnedApprovers::read(json(nothing)), PinnedApprovers::Absent);
+    }
     for (list, path, wanted) in [
         ("{}".to_owned(), "", "must be a list"),
         ("[1]".to_owned(), "[0]", "must be an object with action and keys"),
@@ -44,7 +50,11 @@ fn read_or_refused() {
         (r#"[{"action":7,"keys":[]}]"#.to_owned(), "[0].action", "must be a string"),
         (r#"[{"action":"x","keys":[],"tool":"a"}]"#.to_owned(), "[0].tool", "there is no such member"),
     ] {
-        assert_eq!(read(&list), Err(ApproverPinFault { path: path.into(), wanted }), "{list}");
+        let fault = ApproverPinFault { path: path.into(), wanted };
+        assert_eq!(read(&list), Err(fault.clone()), "{list}");
+        let text = format!(r#"{{"metadata":{{"approvers":{list}}}}}"#);
+        let pinned = PinnedApprovers::read(json(&text));
+        assert_eq!((pinned.entries(), &pinned), (&[][..], &PinnedApprovers::Unreadable(fault)));
     }
 }
 
@@ -55,7 +65,7 @@ fn the_keys_of_every_entry_that_covers_a_call() {
         pin("tool.call", None, Some("m"), &[4]),
         pin("model.call", Some("pay_*"), Some("m"), &[5]),
     ];
-    let envelope = Envelope { approvers, ..UNLIMITED };
+    let envelope = Envelope { approvers: PinnedApprovers::Listed(approvers), ..UNLIMITED };
     assert_eq!(pinned_keys(&envelope, Tool, "pay_x"), [id(3), id(4)].into());
     assert_eq!(pinned_keys(&envelope, Tool, "look"), [id(4)].into());
     assert_eq!(pinned_keys(&envelope, Model, "m"), [id(5)].into());
@@ -70,6 +80,7 @@ fn rules_without_an_approver() {
         rule("model.call", None, Some("gpt-?")),
     ];
     let unpinned = |approvers: Vec<ApproverPin>| {
+        let approvers = PinnedApprovers::Listed(approvers);
         unpinned_rules(&Envelope { required_approvals: required_approvals.clone(), approvers, ..UNLIMITED })
     };
     assert_eq!(unpinned(vec![]), [0, 1, 2]);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use reenact_formats::rer::envelope::approvers::PinnedApprovers;
 use reenact_formats::rer::envelope::money::Money;
 use reenact_formats::rer::envelope::permission::{ApprovalRule, Envelope, EnvelopeEnforcement, SignerType};
 use reenact_formats::rer::structure::{RerPath, RerStructureFault, RerStructureProblem};
@@ -46,7 +47,7 @@ fn every_field_is_read() {
         ],
         required_signer_types: vec![SignerType::Automated],
         allowed_forms: BTreeSet::new(),
-        approvers: Vec::new(),
+        approvers: PinnedApprovers::Absent,
         authorised_until: None,
         enforcement: EnvelopeEnforcement::Enforced,
     };

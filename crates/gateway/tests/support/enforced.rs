@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use reenact_formats::key::KeyId;
 use reenact_formats::rer::approval::Approver;
 use reenact_gateway::{
     EnforcedPolicy, Gateway, GatewayLimits, GatewayMode, GatewayToken, NetworkEnvironment, RecordingConfig,
@@ -46,7 +47,10 @@ pub(crate) struct EnforcedRun {
     pub(crate) tools: Vec<&'static str>,
     pub(crate) prices: PriceTable,
     pub(crate) clock: ManualClock,
+    /// Approvers whose keys are at hand.
     pub(crate) approvers: Vec<Approver>,
+    /// Keys that the envelope pins for every action; those of `approvers` if this is `None`.
+    pub(crate) pinned: Option<Vec<KeyId>>,
     pub(crate) has_log: bool,
     pub(crate) gateway_limits: GatewayLimits,
     pub(crate) durability: Durability,
@@ -63,6 +67,7 @@ impl Default for EnforcedRun {
             prices: PriceTable::list_prices(),
             clock: ManualClock::default(),
             approvers: Vec::new(),
+            pinned: None,
             has_log: true,
             // Long enough that everything a vendor sent is recorded, however busy the machine is.
             gateway_limits: GatewayLimits { linger: Duration::from_secs(60), ..GatewayLimits::default() },
@@ -80,11 +85,17 @@ impl EnforcedRun {
 
     pub(crate) fn envelope(&self) -> String {
         let list = |names: &[&str]| serde_json::to_string(names).unwrap();
+        let known = || self.approvers.iter().map(|approver| approver.key.id()).collect();
+        let pinned: Vec<KeyId> = self.pinned.clone().unwrap_or_else(known);
+        let keys: Vec<String> = pinned.iter().map(|id| format!("\"{id}\"")).collect();
+        let pin = |action: &str| format!(r#"{{"action":"{action}","keys":[{}]}}"#, keys.join(","));
+        let pins = format!(r#","metadata":{{"approvers":[{},{}]}}"#, pin("model.call"), pin("tool.call"));
         format!(
-            r#"{{"envelope_version":"rer-envelope/0.2","permissions":{{"allowed_models":{},"allowed_tools":{}}},{}}}"#,
+            r#"{{"envelope_version":"rer-envelope/0.2","permissions":{{"allowed_models":{},"allowed_tools":{}}},{}{}}}"#,
             list(&self.models),
             list(&self.tools),
-            self.envelope_limits
+            self.envelope_limits,
+            if pinned.is_empty() { "" } else { &pins }
         )
     }
 
@@ -104,6 +115,7 @@ impl EnforcedRun {
         let logs = Logs::new().filter(|_| self.has_log);
         let log =
             logs.as_ref().map(|logs| recorder.event_writer().create_wal(&logs.place(), run_id).unwrap());
+        let approvers = self.approvers.clone();
         let approvals =
             ApprovalQueue::new(recorder.folder(), run_id, self.approvers, Duration::from_secs(600));
         let work = GatewayMode::Record(Box::new(RecordingConfig {
@@ -120,7 +132,7 @@ impl EnforcedRun {
             limits: self.gateway_limits,
         }));
         let gateway = Gateway::start(listener(), GatewayToken::generate().unwrap(), work).unwrap();
-        LiveRun { dir: place, gateway, key, recorder, run_id, logs }
+        LiveRun { dir: place, gateway, key, recorder, run_id, logs, approvers }
     }
 }
 

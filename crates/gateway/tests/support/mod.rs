@@ -15,7 +15,9 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
 
+use reenact_formats::rer::approval::Approver;
 use reenact_formats::rer::seal::Signer;
+use reenact_formats::trust::KeyRole;
 use reenact_gateway::{
     Gateway, GatewayLimits, GatewayMode, GatewayToken, NetworkEnvironment, RecordingConfig, ReplayConfig,
     ReplayPace, Unrecorded, UpstreamUrl, VendorRoute,
@@ -29,7 +31,7 @@ use reenact_replay::Player;
 use reenact_run::{Run, open};
 use reenact_testkit::ScriptedVendor;
 use reenact_testkit::fixture::TestDir;
-use reenact_verify::{Keys, Options, Report};
+use reenact_verify::{Keys, Options, Report, Trust};
 use reenact_wire::VENDORS;
 use serde_json::Value;
 
@@ -76,6 +78,8 @@ pub(crate) struct LiveRun {
     run_id: RunId,
     /// Folder of the log; `None` without one.
     pub(crate) logs: Option<Logs>,
+    /// Approvers by whose keys the sealed run is judged.
+    pub(crate) approvers: Vec<Approver>,
 }
 
 impl LiveRun {
@@ -202,7 +206,7 @@ impl LiveRun {
             limits,
         }));
         let gateway = Gateway::start(listener(), GatewayToken::generate().unwrap(), work).unwrap();
-        Self { dir, gateway, key, recorder, run_id, logs }
+        Self { dir, gateway, key, recorder, run_id, logs, approvers: Vec::new() }
     }
 
     pub(crate) fn run_id(&self) -> RunId {
@@ -257,7 +261,7 @@ impl LiveRun {
         let ended =
             self.recorder.end(&RunEnd { status: RunStatus::Completed, reason: "exit", exit_code: Some(0) });
         let sealed = ended.unwrap().seal(&self.key).unwrap();
-        SealedRun { stopped, ..SealedRun::open(self.dir, &sealed.path, &self.key) }
+        SealedRun { stopped, ..SealedRun::open_with(self.dir, &sealed.path, &self.key, &self.approvers) }
     }
 }
 
@@ -277,10 +281,18 @@ pub(crate) struct SealedRun {
 impl SealedRun {
     /// Verifies and opens a sealed run.
     pub(crate) fn open(dir: TestDir, path: &Path, key: &SecretKey) -> Self {
+        Self::open_with(dir, path, key, &[])
+    }
+
+    /// Verifies and opens a sealed run, with the keys of its approvers at hand.
+    pub(crate) fn open_with(dir: TestDir, path: &Path, key: &SecretKey, approvers: &[Approver]) -> Self {
         let bytes = fs::read(path).unwrap();
         let document: Value = serde_json::from_slice(&bytes).unwrap();
         let mut keys = Keys::default();
         keys.add_supplied(key.public_key());
+        for approver in approvers {
+            keys.add(approver.key, Trust::Trusted, KeyRole::Approver.into(), None);
+        }
         let opened = open(bytes, &keys, &Options::default());
         assert!(opened.report.pass(), "{:?}", opened.report);
         let events = document["events"].as_array().unwrap().iter().filter_map(event).collect();

@@ -152,9 +152,10 @@ impl OpenQuestion {
         }
     }
 
-    /// Verifies a token against the question and the known approvers.
+    /// Verifies a token against the question, the known approvers and the pinned keys.
     fn check_token(&self, token: &[u8]) -> Result<ApprovalVerdict, TokenRefusal> {
-        let QuestionFile { run_id, approval_id, action, name, input_hash, signer_types, .. } = &self.file;
+        let QuestionFile { run_id, approval_id, action, name, input_hash, signer_types, pinned, .. } =
+            &self.file;
         let (run_id, approval_id) = (run_id.to_string(), approval_id.to_string());
         let expected = ApprovalQuestion {
             run_id: &run_id,
@@ -163,6 +164,7 @@ impl OpenQuestion {
             name,
             input_hash: *input_hash,
             signer_types: signer_types.as_deref(),
+            pinned,
         };
         verify_token(token, &expected, &self.approvers, nanoseconds(self.latest_time))
     }

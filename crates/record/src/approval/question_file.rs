@@ -1,5 +1,8 @@
 //! The file format of a question: canonical JSON with everything that an approver must see.
 
+use std::collections::BTreeSet;
+
+use reenact_formats::key::KeyId;
 use reenact_formats::rer::approval::input_hash;
 use reenact_formats::rer::envelope::permission::SignerType;
 use reenact_formats::rer::envelope::policy::Action;
@@ -37,6 +40,8 @@ pub struct QuestionFile {
     pub rule: String,
     /// Types of signers who may answer; `None` for any approver.
     pub signer_types: Option<Vec<SignerType>>,
+    /// Keys that may answer: of those that the envelope pins for the action, the ones that the recorder knows.
+    pub pinned: BTreeSet<KeyId>,
     /// Time at which the question was asked: RFC 3339, in UTC.
     pub asked_at: String,
     /// Time until which the run waits for an answer, in the same form.
@@ -70,7 +75,7 @@ pub enum QuestionFileFault {
 }
 
 /// All members, in canonical order.
-const MEMBERS: [&str; 14] = [
+const MEMBERS: [&str; 15] = [
     "action",
     "approval_id",
     "asked_at",
@@ -80,6 +85,7 @@ const MEMBERS: [&str; 14] = [
     "input_size",
     "input_whole",
     "model",
+    "pinned",
     "request_version",
     "rule",
     "run_id",
@@ -104,6 +110,7 @@ impl QuestionFile {
             let names: Vec<String> = types.iter().map(|kind| format!("\"{}\"", kind.name())).collect();
             format!("[{}]", names.join(","))
         });
+        let pinned: Vec<String> = self.pinned.iter().map(|id| format!("\"{id}\"")).collect();
         let texts = [
             string(self.action.name()),
             string(&self.approval_id.to_string()),
@@ -114,6 +121,7 @@ impl QuestionFile {
             plain(self.input_size.to_string()),
             plain(self.is_input_whole.to_string()),
             model,
+            plain(format!("[{}]", pinned.join(","))),
             string(VERSION),
             string(&self.rule),
             string(&self.run_id.to_string()),
@@ -174,6 +182,7 @@ impl QuestionFile {
             input_hash: file.text("input_hash", "64 lower-case hexadecimal digits", Digest::from_hex)?,
             rule: file.text("rule", "a text", |text| Some(text.to_owned()))?,
             signer_types: file.value("signer_types", "null, or a list of signer types", signer_types)?,
+            pinned: file.value("pinned", "a list of key ids", key_ids)?,
             asked_at: file.text("asked_at", a_moment, moment)?,
             expires_at: file.text("expires_at", a_moment, moment)?,
         };
@@ -200,6 +209,11 @@ fn signer_types(value: Value<'_>) -> Option<Option<Vec<SignerType>>> {
         ValueKind::Array => value.elements().map(SignerType::of).collect::<Option<Vec<_>>>().map(Some),
         _ => None,
     }
+}
+
+fn key_ids(value: Value<'_>) -> Option<BTreeSet<KeyId>> {
+    let ids = (value.kind() == ValueKind::Array).then(|| value.elements())?;
+    ids.map(|id| KeyId::parse(&id.string()?)).collect()
 }
 
 /// Members of a file that is being parsed.

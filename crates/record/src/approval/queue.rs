@@ -1,11 +1,13 @@
 //! The recorder's side of approvals: writes a question into the run's `approvals` folder and waits for its answer.
 
 use core::time::Duration;
+use std::collections::BTreeSet;
 use std::fs::DirBuilder;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use reenact_formats::key::KeyId;
 use reenact_formats::rer::approval::{Approver, input_hash};
 use reenact_formats::rer::envelope::permission::SignerType;
 use reenact_formats::rer::envelope::policy::Action;
@@ -41,13 +43,23 @@ pub struct Question<'a> {
     pub rule: &'a str,
     /// Types of signers who may approve; `None` for any approver.
     pub signer_types: Option<&'a [SignerType]>,
+    /// Keys that may approve: those that the envelope pins for the action.
+    pub pinned: &'a BTreeSet<KeyId>,
 }
 
 impl<'a> Question<'a> {
-    /// Returns a question about an input that is at hand as a whole, masked. Any approver may answer it.
-    pub fn new(action: Action, name: &'a str, input: &'a str, rule: &'a str) -> Self {
+    /// Returns a question about an input that is at hand as a whole, masked. Approvers of any type may answer it with a
+    /// pinned key.
+    pub fn new(
+        action: Action,
+        name: &'a str,
+        input: &'a str,
+        rule: &'a str,
+        pinned: &'a BTreeSet<KeyId>,
+    ) -> Self {
         let (input_size, input_hash) = (input.len() as u64, input_hash(input.as_bytes()));
-        Self { action, name, input, is_input_whole: true, input_size, input_hash, rule, signer_types: None }
+        let (is_input_whole, signer_types) = (true, None);
+        Self { action, name, input, is_input_whole, input_size, input_hash, rule, signer_types, pinned }
     }
 }
 
@@ -55,9 +67,12 @@ impl<'a> Question<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AskError {
+    /// The envelope pins no key for this action.
+    #[error("nobody can approve this: the envelope pins no approver for it (metadata.approvers)")]
+    NotPinned,
     /// There is no approver who could answer.
     #[error(
-        "nobody can approve this: there is no approver's key{}; make one with: reenact keys generate NAME --approver",
+        "nobody can approve this: no approver's key{} that the envelope pins for it is here; see: reenact keys list",
         signer_types_suffix(.signer_types.as_deref())
     )]
     NoApprover {
@@ -124,14 +139,17 @@ const MAX_SHOWN_BYTES: usize = 32 * 1024;
 ///
 /// ```
 /// use core::time::Duration;
+/// use std::collections::BTreeSet;
+///
 /// use reenact_formats::rer::envelope::policy::Action;
 /// use reenact_record::approval::{ApprovalQueue, AskError, Question};
 /// use reenact_record::RunId;
 ///
 /// let queue = ApprovalQueue::new("/nowhere", RunId::generate()?, Vec::new(), Duration::from_secs(600));
-/// let question = Question::new(Action::Tool, "pay_invoice", r#"{"amount":12.5}"#, "tool.call pay_*");
+/// let pinned = BTreeSet::new();
+/// let question = Question::new(Action::Tool, "pay_invoice", r#"{"amount":12.5}"#, "tool.call pay_*", &pinned);
 /// // Without any approver, nothing waits for an answer that cannot come.
-/// assert_eq!(queue.ask(&question, Duration::ZERO).err(), Some(AskError::NoApprover { signer_types: None }));
+/// assert_eq!(queue.ask(&question, Duration::ZERO).err(), Some(AskError::NotPinned));
 /// # Ok::<(), reenact_record::randomness::RandomnessError>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -166,13 +184,23 @@ impl ApprovalQueue {
     /// Writes a question for approvers, and returns a handle to poll for the answer. `now` is the time since 1970.
     ///
     /// # Errors
-    /// [`AskError::NoApprover`] if no approver of the required types is known, so that no action waits for an answer
-    /// that cannot come.
+    /// [`AskError::NotPinned`] and [`AskError::NoApprover`] if no pinned approver of the required types is known, so that
+    /// no action waits for an answer that cannot come.
     pub fn ask(&self, question: &Question<'_>, now: Duration) -> Result<OpenQuestion, AskError> {
+        if question.pinned.is_empty() {
+            return Err(AskError::NotPinned);
+        }
         let may = |approver: &Approver| {
-            question.signer_types.is_none_or(|types| types.contains(&approver.signer_type))
+            question.pinned.contains(&approver.key.id())
+                && question.signer_types.is_none_or(|types| types.contains(&approver.signer_type))
         };
-        if !self.approvers.iter().any(may) {
+        let pinned: BTreeSet<KeyId> = self
+            .approvers
+            .iter()
+            .filter(|approver| may(approver))
+            .map(|approver| approver.key.id())
+            .collect();
+        if pinned.is_empty() {
             return Err(AskError::NoApprover { signer_types: question.signer_types.map(<[_]>::to_vec) });
         }
         if question.name.is_empty() {
@@ -200,6 +228,7 @@ impl ApprovalQueue {
             input_hash: question.input_hash,
             rule: question.rule.to_owned(),
             signer_types: question.signer_types.map(<[_]>::to_vec),
+            pinned,
             asked_at: timestamp(now),
             expires_at: timestamp(deadline),
         };

@@ -2,6 +2,8 @@
 //!
 //! Start reading at [`verify_token`].
 
+use std::collections::BTreeSet;
+
 use super::token::{ApprovalDecision, ApprovalToken, TokenFault};
 use crate::key::{KeyId, PublicKey};
 use crate::rer::envelope::permission::SignerType;
@@ -32,6 +34,8 @@ pub struct ApprovalQuestion<'a> {
     pub input_hash: Digest,
     /// Kinds of approver that may answer; `None` for any.
     pub signer_types: Option<&'a [SignerType]>,
+    /// Keys that may answer: those that the envelope pins for this action and name.
+    pub pinned: &'a BTreeSet<KeyId>,
 }
 
 /// Valid answer to an approval question.
@@ -62,6 +66,14 @@ pub enum TokenRefusal {
     #[error("the token is signed with the key {key_id}, which is none of the approvers'")]
     UnknownKey {
         /// Key that the token names.
+        key_id: KeyId,
+    },
+    /// The key is an approver's, but the envelope does not pin it for this action.
+    #[error(
+        "the token is signed with the key {key_id}, which the envelope does not pin as an approver of this"
+    )]
+    NotPinned {
+        /// Key that signed.
         key_id: KeyId,
     },
     /// The signature is not that of the named key over this token.
@@ -110,6 +122,7 @@ impl TokenRefusal {
         match self {
             Self::Malformed(_) => "malformed",
             Self::UnknownKey { .. } => "foreign",
+            Self::NotPinned { .. } => "not_pinned",
             Self::Forged => "forged",
             Self::OtherApproval => "other_approval",
             Self::OtherRun => "other_run",
@@ -132,7 +145,7 @@ pub const MAX_CLOCK_SKEW_NANOS: i128 = 60_000_000_000;
 ///
 /// # Errors
 ///
-/// [`TokenRefusal`], the first reason in this order: form, key, signature, binding, kind of approver, time.
+/// [`TokenRefusal`], the first reason in this order: form, key, signature, pin, binding, kind of approver, time.
 pub fn verify_token(
     token: &[u8],
     expected: &ApprovalQuestion<'_>,
@@ -144,6 +157,9 @@ pub fn verify_token(
     let Some(first) = known().next() else { return Err(TokenRefusal::UnknownKey { key_id: token.key_id }) };
     if !token.is_signed_by(&first.key) {
         return Err(TokenRefusal::Forged);
+    }
+    if !expected.pinned.contains(&token.key_id) {
+        return Err(TokenRefusal::NotPinned { key_id: token.key_id });
     }
     if token.run_id != expected.run_id {
         return Err(TokenRefusal::OtherRun);

@@ -29,6 +29,37 @@ pub struct ApproverPin {
     pub keys: BTreeSet<KeyId>,
 }
 
+/// Content of `metadata.approvers`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum PinnedApprovers {
+    /// There is no such member, as in every envelope of 0.1.0: nobody said whose approvals count.
+    #[default]
+    Absent,
+    /// The member cannot be read, so that nobody may approve.
+    Unreadable(ApproverPinFault),
+    /// Entries of the member.
+    Listed(Vec<ApproverPin>),
+}
+
+impl PinnedApprovers {
+    /// Reads `metadata.approvers` of an envelope.
+    pub fn read(envelope: Value<'_>) -> Self {
+        match ApproverPin::read_all(envelope) {
+            Ok(None) => Self::Absent,
+            Ok(Some(entries)) => Self::Listed(entries),
+            Err(fault) => Self::Unreadable(fault),
+        }
+    }
+
+    /// Returns the entries; none if the member is absent or cannot be read.
+    pub fn entries(&self) -> &[ApproverPin] {
+        match self {
+            Self::Listed(entries) => entries,
+            Self::Absent | Self::Unreadable(_) => &[],
+        }
+    }
+}
+
 /// Fault of `metadata.approvers`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("metadata.approvers{}: {wanted}", Shown::new(.path))]
@@ -40,20 +71,24 @@ pub struct ApproverPinFault {
 }
 
 impl ApproverPin {
-    /// Reads all entries of an envelope; none if it has no such member.
+    /// Reads all entries of an envelope; `None` if it has no such member.
     ///
     /// # Errors
     ///
     /// [`ApproverPinFault`] at the first fault: an approver who is misspelt must not be left out unnoticed.
-    pub fn read_all(envelope: Value<'_>) -> Result<Vec<Self>, ApproverPinFault> {
+    pub fn read_all(envelope: Value<'_>) -> Result<Option<Vec<Self>>, ApproverPinFault> {
         let metadata = envelope.member("metadata");
         let Some(list) = metadata.and_then(|metadata| metadata.member("approvers")) else {
-            return Ok(Vec::new());
+            return Ok(None);
         };
         if list.kind() != ValueKind::Array {
             return Err(ApproverPinFault { path: String::new(), wanted: "must be a list" });
         }
-        list.elements().enumerate().map(|(at, entry)| Self::read(entry, at)).collect()
+        list.elements()
+            .enumerate()
+            .map(|(at, entry)| Self::read(entry, at))
+            .collect::<Result<_, _>>()
+            .map(Some)
     }
 
     fn read(entry: Value<'_>, at: usize) -> Result<Self, ApproverPinFault> {
@@ -113,14 +148,15 @@ impl ApproverPin {
 
 /// Returns the keys that may approve an action.
 pub fn pinned_keys(envelope: &Envelope, action: Action, name: &str) -> BTreeSet<KeyId> {
-    let covering = envelope.approvers.iter().filter(|pin| pin.covers(action, name));
+    let covering = envelope.approvers.entries().iter().filter(|pin| pin.covers(action, name));
     covering.flat_map(|pin| &pin.keys).copied().collect()
 }
 
 /// Returns the approval rules for which nobody is pinned, by their index: some action that they cover could be approved
 /// by no key.
 pub fn unpinned_rules(envelope: &Envelope) -> Vec<usize> {
-    let is_pinned = |rule: &ApprovalRule| envelope.approvers.iter().any(|pin| pin.covers_rule(rule));
+    let is_pinned =
+        |rule: &ApprovalRule| envelope.approvers.entries().iter().any(|pin| pin.covers_rule(rule));
     let rules = envelope.required_approvals.iter().enumerate();
     rules.filter(|(_, rule)| !is_pinned(rule)).map(|(at, _)| at).collect()
 }

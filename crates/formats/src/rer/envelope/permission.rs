@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use reenact_json::{Value, ValueKind};
 
-use super::approvers::ApproverPin;
+use super::approvers::PinnedApprovers;
 use super::authorization::Authorization;
 use super::money::{Money, Rounding};
 use crate::rer::structure::{self, RerPath, RerStructureFault, RerStructureProblem};
@@ -31,8 +31,8 @@ pub struct Envelope {
     pub required_signer_types: Vec<SignerType>,
     /// Forms in requests that may pass although the recorder does not know them, by their paths (`metadata.allowed_forms`).
     pub allowed_forms: BTreeSet<String>,
-    /// Keys that may approve, by action. Empty if `metadata.approvers` is absent or cannot be read: then nobody may.
-    pub approvers: Vec<ApproverPin>,
+    /// Keys that may approve, by action (`metadata.approvers`).
+    pub approvers: PinnedApprovers,
     /// Last moment for which a platform authorises the envelope, in nanoseconds since 1970; `None` for no end. It binds even if
     /// the signature does not hold.
     pub authorised_until: Option<i128>,
@@ -119,7 +119,7 @@ impl Envelope {
             required_approvals: approval_rules(envelope.member("required_approvals")),
             required_signer_types: signer_types(envelope.member("required_signer_types")).unwrap_or_default(),
             allowed_forms: allowed_forms(envelope)?,
-            approvers: ApproverPin::read_all(envelope).unwrap_or_default(),
+            approvers: PinnedApprovers::read(envelope),
             authorised_until: Authorization::read(envelope)
                 .ok()
                 .flatten()

@@ -1,7 +1,7 @@
 //! The approver's key to answer with. A key that may not answer is refused before anything is signed.
 //!
 //! A key may answer if it is an own approver's key without a mark in the trust store, of a signer type that
-//! the rule asks for.
+//! the rule asks for, and one that the envelope of the run pins.
 
 use reenact_formats::rer::approval::Approver;
 use reenact_formats::rer::envelope::permission::SignerType;
@@ -31,7 +31,10 @@ pub(super) fn choose_key(
 ) -> Result<ChosenApprover, CommandError> {
     let approvers = config.approvers()?;
     let types = request.signer_types.as_deref();
-    let may = |approver: &Approver| types.is_none_or(|types| types.contains(&approver.signer_type));
+    let is_pinned = |approver: &Approver| request.pinned.contains(&approver.key.id());
+    let may = |approver: &Approver| {
+        is_pinned(approver) && types.is_none_or(|types| types.contains(&approver.signer_type))
+    };
     let Some(name) = name else {
         let mut able: Vec<_> = approvers.into_iter().filter(|(_, approver)| may(approver)).collect();
         let names: Vec<&str> = able.iter().map(|(name, _)| name.as_str()).collect();
@@ -39,9 +42,8 @@ pub(super) fn choose_key(
         return match (able.pop(), able.len()) {
             (Some((name, approver)), 0) => Ok(ChosenApprover { name, approver }),
             (None, _) => Err(CommandError::impossible(format!(
-                "you have no approver's key{} to sign with; make one with: reenact keys generate NAME --approver{}",
-                types.map_or(String::new(), |types| format!(" of type {}", signer_types_text(types))),
-                signer_type_option(types)
+                "you have no approver's key{} that the run's envelope pins; see: reenact keys list",
+                types.map_or(String::new(), |types| format!(" of type {}", signer_types_text(types)))
             ))),
             (Some(_), _) => Err(CommandError::impossible(format!(
                 "several of your keys may answer; name one with --key: {names}"
@@ -64,6 +66,11 @@ pub(super) fn choose_key(
             "{name} is marked as superseded or compromised: nothing that it signs counts; see: reenact keys list"
         )));
     };
+    if !is_pinned(&approver) {
+        return Err(CommandError::impossible(format!(
+            "the run's envelope does not pin {name} as an approver of this: nothing that it signs counts here"
+        )));
+    }
     if !may(&approver) {
         return Err(CommandError::impossible(format!(
             "{name} approves as {}, and the rule asks for {}",
@@ -79,16 +86,5 @@ pub(super) fn signer_types_text(types: &[SignerType]) -> String {
     match types {
         [] => "nobody".to_owned(),
         types => types.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(" or "),
-    }
-}
-
-/// Returns the option to add to the advice, so that the new key is of a type that may answer. The default
-/// type needs none.
-fn signer_type_option(types: Option<&[SignerType]>) -> String {
-    match types {
-        Some([first, ..]) if !types.is_some_and(|types| types.contains(&SignerType::Human)) => {
-            format!(" --signer-type {}", first.name())
-        }
-        _ => String::new(),
     }
 }
