@@ -186,7 +186,11 @@ fn tricks_of_a_runtime_with_its_own_key() {
         ),
         (
             "an approval by a human in capitals",
-            all().grant("a", "pay", "HUMAN").pay("1", "pay", "a").tool_returned("1"),
+            all()
+                .asked("a", "pay")
+                .granted("a", &json!({"signer_type": "HUMAN"}))
+                .pay("1", "pay", "a")
+                .tool_returned("1"),
         ),
         (
             "an approval that is withheld",

@@ -4,7 +4,10 @@
 
 use crate::support::{KeyRing as _, report_of};
 use reenact_formats::rer::RerVersion;
+use reenact_formats::rer::approval::{ApprovalDecision, ApprovalTokenDraft, input_hash, sign};
 use reenact_formats::rer::envelope::authorization::{AuthorizationTerms, AuthorizedRuntime, authorise};
+use reenact_formats::rer::envelope::permission::SignerType;
+use reenact_formats::rer::envelope::policy::Action;
 use reenact_formats::rer::seal::{ArtifactBuilder, NewEvent, RerRunHeader, Signer};
 use reenact_formats::trust::KeyRole;
 use reenact_json::{Limits, Value};
@@ -16,6 +19,38 @@ use serde_json::{Value as Json, json};
 
 pub(crate) const RUNTIME: u8 = 1;
 pub(crate) const PLATFORM: u8 = 2;
+pub(crate) const APPROVER: u8 = 3;
+
+/// Returns `metadata.approvers` that pins one key for every action.
+pub(crate) fn pins(key: &TestKey) -> Json {
+    let id = key.public_key().id().to_string();
+    json!([{"action": "model.call", "keys": [id]}, {"action": "tool.call", "keys": [id]}])
+}
+
+/// Returns an approval of a call of a tool with the input `{}`, valid from one minute before noon for a day.
+pub(crate) fn approval<'a>(id: &'a str, tool: &'a str, signer_type: SignerType) -> ApprovalTokenDraft<'a> {
+    ApprovalTokenDraft {
+        approval_id: id,
+        run_id: "run",
+        action: Action::Tool,
+        name: tool,
+        input_hash: input_hash(b"{}"),
+        decision: ApprovalDecision::Granted,
+        signer_type,
+        issued_at: "2026-05-13T11:59:00Z",
+        expires_at: "2026-05-14T11:59:00Z",
+    }
+}
+
+/// Returns a token as the payload of a grant holds it.
+pub(crate) fn token(draft: &ApprovalTokenDraft<'_>, key: &TestKey) -> Json {
+    serde_json::from_slice(&sign(draft, key).unwrap()).unwrap()
+}
+
+fn signer_type(word: &str) -> SignerType {
+    let all = [SignerType::Human, SignerType::Delegate, SignerType::Automated];
+    all.into_iter().find(|known| known.name() == word).unwrap()
+}
 
 /// A run to be sealed. It begins with `rer.run.started` and, unless told otherwise, ends with
 /// `rer.run.ended`.
@@ -56,8 +91,15 @@ pub(crate) fn envelope(more: Json) -> Json {
 
 impl Run {
     pub(crate) fn new(more: Json) -> Self {
+        let mut envelope = envelope(more);
+        let asks = ["required_approvals", "required_signer_types"];
+        if asks.iter().any(|name| envelope.get(name).is_some()) {
+            let members = envelope.as_object_mut().unwrap();
+            let metadata = members.entry("metadata").or_insert_with(|| json!({}));
+            metadata["approvers"] = pins(&TestKey::of(APPROVER));
+        }
         let run = Self {
-            envelope: envelope(more),
+            envelope,
             events: Vec::new(),
             clock: 0,
             end: Some(json!({"status": "completed"})),
@@ -73,6 +115,12 @@ impl Run {
     /// Returns a run with an envelope that requires approvals.
     pub(crate) fn approved(rules: Json) -> Self {
         Self::new(json!({"required_approvals": rules}))
+    }
+
+    /// Pins no approvers, as an envelope of 0.1.0 does.
+    pub(crate) fn unpinned(mut self) -> Self {
+        self.envelope.as_object_mut().unwrap().remove("metadata");
+        self
     }
 
     /// Sets the payload of the first event.
@@ -125,7 +173,7 @@ impl Run {
     }
 
     pub(crate) fn tool_called(self, step: &str, tool: &str) -> Self {
-        self.event("rer.tool.called", json!({"step_id": step, "tool": tool}))
+        self.event("rer.tool.called", json!({"step_id": step, "tool": tool, "input": {}}))
     }
 
     pub(crate) fn tool_returned(self, step: &str) -> Self {
@@ -141,8 +189,20 @@ impl Run {
 
     /// Adds two events: an approval is requested and granted.
     pub(crate) fn grant(self, id: &str, tool: &str, signer_type: &str) -> Self {
-        self.event("rer.approval.requested", json!({"approval_id": id, "action": "tool.call", "tool": tool}))
-            .event("rer.approval.granted", json!({"approval_id": id, "token": {"signer_type": signer_type}}))
+        let draft = approval(id, tool, self::signer_type(signer_type));
+        self.asked(id, tool).granted(id, &token(&draft, &TestKey::of(APPROVER)))
+    }
+
+    /// Adds an event: an approval of a call of a tool with the input `{}` is requested.
+    pub(crate) fn asked(self, id: &str, tool: &str) -> Self {
+        let hash = input_hash(b"{}").to_string();
+        let payload = json!({"approval_id": id, "action": "tool.call", "tool": tool, "input_hash": hash});
+        self.event("rer.approval.requested", payload)
+    }
+
+    /// Adds an event: an approval is granted with this token.
+    pub(crate) fn granted(self, id: &str, token: &Json) -> Self {
+        self.event("rer.approval.granted", json!({"approval_id": id, "token": token}))
     }
 
     /// Adds two events: a tool is allowed by that approval, and called.
@@ -178,9 +238,16 @@ impl Run {
         sealed(&envelope, &events)
     }
 
-    /// Verifies the sealed run with both keys.
+    /// Verifies the sealed run with all keys.
     pub(crate) fn report(&self) -> Report {
         report_of(&self.seal(), &both_keys())
+    }
+
+    /// Returns the verdict on a rule, by these keys.
+    pub(crate) fn verdict(&self, rule: &str, keys: &Keys) -> (AuditVerdict, Option<usize>, String) {
+        let rules = report_of(&self.seal(), keys).audit.unwrap().rules;
+        let found = rules.into_iter().find(|found| found.rule == rule).unwrap();
+        (found.verdict, found.event, found.reason)
     }
 
     pub(crate) fn rules(&self) -> Vec<RuleVerdict> {
@@ -220,6 +287,7 @@ pub(crate) fn both_keys() -> Keys {
     let mut keys = TestKey::of(RUNTIME).keys();
     let (platform, role) = (TestKey::of(PLATFORM).public_key(), KeyRole::Platform.into());
     keys.add(platform, Trust::Trusted, role, Some("platform".into()));
+    keys.add(TestKey::of(APPROVER).public_key(), Trust::Trusted, KeyRole::Approver.into(), None);
     keys
 }
 

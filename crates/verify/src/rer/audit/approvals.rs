@@ -1,8 +1,8 @@
 //! The rules `required_approvals` and `required_signer_types` (§8.2, §8.3).
 //!
 //! They judge what the record says: that an approval was granted before the action, once for each
-//! action, by a signer of an allowed type. The draft leaves the signatures of approval tokens to a
-//! later version, so these are not checked.
+//! action, by a signer of an allowed type; and that its token says the same, signed with a key that the
+//! envelope pins. The tokens themselves are judged in `approval_token`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,8 +12,9 @@ use reenact_formats::rer::envelope::permission::{Envelope, SignerType};
 use reenact_formats::rer::envelope::policy::Action;
 use reenact_json::Shown;
 
+use super::approval_token::{ApprovalContext, GrantedApproval, RequestedApproval, TokenFinding};
 use super::audited_event::{AuditedEvent, AuditedKind};
-use super::rule_cache::ApprovalRuleCache;
+use super::rule_cache::{ApprovalRuleCache, TOO_MANY_RULES};
 use super::tracker::RuleTracker;
 use crate::audit::RuleVerdict;
 
@@ -25,10 +26,12 @@ pub(super) struct ApprovalRules {
     required: RuleTracker,
     /// Verdict on `required_signer_types`.
     signers: RuleTracker,
-    /// Model or tool of each requested approval, by approval id.
-    requested_for: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// Granted approvals by id, with the type of the signer if the token states it.
-    granted: BTreeMap<Vec<u8>, Option<SignerType>>,
+    /// Requested approvals by id.
+    requested: BTreeMap<Vec<u8>, RequestedApproval>,
+    /// Every granted approval, in the order of the events.
+    grants: Vec<GrantedApproval>,
+    /// Approvals that are granted and not denied since: indices of `grants`, by approval id.
+    granted: BTreeMap<Vec<u8>, usize>,
     /// Ids of denied approvals.
     denied_ids: BTreeSet<Vec<u8>>,
     /// Ids of approvals that an action has used.
@@ -39,10 +42,8 @@ pub(super) struct ApprovalRules {
     withheld: WithheldApprovalEvents,
     /// Approval rules that cover each action.
     rule_cache: ApprovalRuleCache,
-    /// Types of all signers that granted an approval.
-    granted_signer_types: BTreeSet<SignerType>,
-    /// Index of the first grant that does not state the type of its signer.
-    first_untyped_grant: Option<usize>,
+    /// Index of the first grant whose payload is withheld.
+    first_withheld_grant: Option<usize>,
 }
 
 /// Approval that a policy named.
@@ -57,6 +58,7 @@ struct NamedApproval {
 #[derive(Default)]
 struct WithheldApprovalEvents {
     decision: bool,
+    request: bool,
     grant: bool,
     denial: bool,
 }
@@ -68,15 +70,15 @@ impl ApprovalRules {
             envelope: Arc::clone(envelope),
             required: RuleTracker::new("required_approvals"),
             signers: RuleTracker::new("required_signer_types"),
-            requested_for: BTreeMap::new(),
+            requested: BTreeMap::new(),
+            grants: Vec::new(),
             granted: BTreeMap::new(),
             denied_ids: BTreeSet::new(),
             used_ids: BTreeSet::new(),
             approval_by_step: BTreeMap::new(),
             withheld: WithheldApprovalEvents::default(),
             rule_cache: ApprovalRuleCache::new(envelope),
-            granted_signer_types: BTreeSet::new(),
-            first_untyped_grant: None,
+            first_withheld_grant: None,
         }
     }
 
@@ -101,25 +103,23 @@ impl ApprovalRules {
         let approval = event.approval_id.and_then(|id| id.string_bytes()).map(|id| id.into_owned());
         match event.kind {
             AuditedKind::Event(EventType::ApprovalRequested) => {
-                let name = event.name.and_then(|name| name.string_bytes()).map(|name| name.into_owned());
-                if let (Some(id), Some(name)) = (approval, name) {
-                    self.requested_for.insert(id, name);
+                self.withheld.request |= event.is_withheld;
+                if let Some((id, requested)) = approval.zip(RequestedApproval::of(event)) {
+                    self.requested.insert(id, requested);
                 }
             }
+            AuditedKind::Event(EventType::ApprovalGranted) if event.is_withheld => {
+                self.withheld.grant = true;
+                self.first_withheld_grant.get_or_insert(event.index);
+            }
             AuditedKind::Event(EventType::ApprovalGranted) => {
-                self.withheld.grant |= event.is_withheld;
-                let signer = event.signer_type().and_then(SignerType::of);
-                match signer {
-                    Some(signer) => {
-                        self.granted_signer_types.insert(signer);
-                    }
-                    None => {
-                        self.first_untyped_grant.get_or_insert(event.index);
-                    }
-                }
-                if let Some(id) = approval {
-                    self.granted.insert(id, signer);
-                }
+                let id = approval.unwrap_or_default();
+                let requested = self.requested.get(&id);
+                let mut grant = GrantedApproval::of(event);
+                grant.judge_request(&id, requested, self.withheld.request);
+                grant.judge_pin(&self.envelope, &mut self.rule_cache);
+                self.granted.insert(id, self.grants.len());
+                self.grants.push(grant);
             }
             AuditedKind::Event(EventType::ApprovalDenied) => {
                 self.withheld.denial |= event.is_withheld;
@@ -149,8 +149,7 @@ impl ApprovalRules {
             return self.required.mark_inconclusive(Some(event.index), event.unnamed_reason());
         };
         let Some(rules) = self.rule_cache.matching_rules(&self.envelope, action, name) else {
-            let reason = "there are too many approval rules and names to compare all of them";
-            return self.required.mark_inconclusive(Some(event.index), reason);
+            return self.required.mark_inconclusive(Some(event.index), TOO_MANY_RULES);
         };
         if rules.is_empty() {
             return;
@@ -169,7 +168,7 @@ impl ApprovalRules {
                     .fail(event.index, &format!("\"{what}\" was called without an approval"));
             }
         };
-        let Some(signer) = self.granted.get(&approval.id).copied() else {
+        let Some(grant_index) = self.granted.get(&approval.id).copied() else {
             if self.denied_ids.contains(&approval.id) {
                 return self.required.fail(event.index, &format!("the approval for \"{what}\" was denied"));
             }
@@ -185,8 +184,8 @@ impl ApprovalRules {
             let reason = format!("the approval for \"{what}\" was granted after the policy had allowed it");
             return self.required.fail(event.index, &reason);
         }
-        let requested_name = self.requested_for.get(&approval.id);
-        if requested_name.is_some_and(|requested_name| **requested_name != *name.as_bytes()) {
+        let requested = self.requested.get(&approval.id);
+        if requested.is_some_and(|requested| requested.name != name.as_bytes()) {
             let reason = format!("the approval for \"{what}\" had been asked for something else");
             return self.required.fail(event.index, &reason);
         }
@@ -199,6 +198,22 @@ impl ApprovalRules {
             let reason = "a denial is withheld, so it cannot be told whether this stayed approved";
             self.required.mark_inconclusive(Some(event.index), reason);
         }
+        let Some(grant) = self.grants.get_mut(grant_index) else { return };
+        grant.used_for.get_or_insert_with(|| what.clone());
+        match grant.judge_call(event, action, name) {
+            // A token that is wrong by itself is a fault of its grant, which the conclusion names.
+            _ if grant.is_wrong() => {}
+            None => {}
+            Some(TokenFinding::Wrong(reason)) => {
+                self.required
+                    .fail(event.index, &format!("the approval for \"{what}\" does not hold: {reason}"));
+            }
+            Some(TokenFinding::Unknown(reason)) => {
+                let reason = format!("the approval for \"{what}\" cannot be checked: {reason}");
+                self.required.mark_inconclusive(Some(event.index), &reason);
+            }
+        }
+        let signer = grant.signer_type;
         for rule in rules.iter().filter_map(|at| self.envelope.required_approvals.get(*at)) {
             match (&rule.signer_types, signer) {
                 (None, _) => {}
@@ -223,21 +238,67 @@ impl ApprovalRules {
         self.required.fail(event, reason);
     }
 
-    /// Returns the verdicts on `required_approvals` and `required_signer_types`.
-    pub(super) fn conclude(mut self) -> (RuleVerdict, RuleVerdict) {
-        for signer in &self.envelope.required_signer_types {
-            if self.granted_signer_types.contains(signer) {
-                continue;
+    /// Tells `required_approvals` what is found in the tokens of all approvals that an action used.
+    fn check_used_tokens(&mut self, context: &ApprovalContext<'_>) {
+        for grant in &mut self.grants {
+            let Some(what) = grant.used_for.clone() else { continue };
+            // A failure stays whatever follows, so that nothing more needs to be verified.
+            if self.required.has_failed() {
+                return;
             }
-            match self.first_untyped_grant {
-                Some(event) => self
-                    .signers
-                    .mark_inconclusive(Some(event), "an approval does not tell the type of its signer"),
-                None => self
-                    .signers
-                    .fail_without_event(&format!("nobody of type {} approved anything", signer.name())),
+            match grant.finding(context) {
+                None => {}
+                Some(TokenFinding::Wrong(reason)) => {
+                    let reason = format!("the approval for \"{what}\" does not hold: {reason}");
+                    self.required.fail(grant.event, &reason);
+                }
+                Some(TokenFinding::Unknown(reason)) => {
+                    let reason = format!("the approval for \"{what}\" cannot be checked: {reason}");
+                    self.required.mark_inconclusive(Some(grant.event), &reason);
+                }
             }
         }
+    }
+
+    /// Tells `required_signer_types` which types approved something, by tokens that hold.
+    fn check_signer_types(&mut self, context: &ApprovalContext<'_>) {
+        let mut missing: BTreeSet<SignerType> = self.envelope.required_signer_types.iter().copied().collect();
+        let mut doubt: Option<(usize, String)> = None;
+        for grant in &mut self.grants {
+            if missing.is_empty() {
+                return;
+            }
+            if grant.signer_type.is_some_and(|signer| !missing.contains(&signer)) {
+                continue;
+            }
+            match (grant.finding(context), grant.signer_type) {
+                (None, Some(signer)) => {
+                    missing.remove(&signer);
+                }
+                (None, None) => {
+                    let reason = "an approval does not tell the type of its signer".to_owned();
+                    doubt.get_or_insert((grant.event, reason));
+                }
+                (Some(TokenFinding::Unknown(reason)), _) => {
+                    doubt.get_or_insert((grant.event, format!("an approval cannot be checked: {reason}")));
+                }
+                (Some(TokenFinding::Wrong(_)), _) => {}
+            }
+        }
+        let withheld = || Some((self.first_withheld_grant?, "an approval is withheld".to_owned()));
+        match (missing.first(), doubt.or_else(withheld)) {
+            (None, _) => {}
+            (Some(_), Some((event, reason))) => self.signers.mark_inconclusive(Some(event), &reason),
+            (Some(signer), None) => self
+                .signers
+                .fail_without_event(&format!("nobody of type {} approved anything", signer.name())),
+        }
+    }
+
+    /// Returns the verdicts on `required_approvals` and `required_signer_types`.
+    pub(super) fn conclude(mut self, context: &ApprovalContext<'_>) -> (RuleVerdict, RuleVerdict) {
+        self.check_used_tokens(context);
+        self.check_signer_types(context);
         let known = [Action::Model.name(), Action::Tool.name()];
         if let Some(rule) =
             self.envelope.required_approvals.iter().find(|rule| !known.contains(&rule.action.as_str()))

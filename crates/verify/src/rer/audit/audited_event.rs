@@ -27,6 +27,8 @@ pub(in crate::rer) struct AuditedEvent<'a> {
     pub(super) step_id: Option<Value<'a>>,
     /// Id of the approval, if it is a string.
     pub(super) approval_id: Option<Value<'a>>,
+    /// Payload, unless it is withheld.
+    pub(super) payload: Option<Value<'a>>,
     /// True if more may have been spent than the event states: its cost is not marked as exact, or its total as partial.
     pub(super) is_estimate: bool,
     /// Rule that a decision names, if it denies the action.
@@ -144,6 +146,7 @@ impl<'a> AuditedEvent<'a> {
             names_both: other.is_some_and(|other| !other.is_null()),
             step_id: text(noted(IndexedMember::StepId)),
             approval_id: text(noted(IndexedMember::ApprovalId)),
+            payload: event.payload.filter(|_| !event.is_redacted()),
             is_estimate,
             rule: text(rule),
             detail,
@@ -194,11 +197,14 @@ impl<'a> AuditedEvent<'a> {
         event_type.map_or("no type".into(), |name| format!("the unknown type \"{}\"", Shown::new(&name)))
     }
 
+    /// Returns the token of a granted approval.
+    pub(super) fn token(&self) -> Option<Value<'a>> {
+        self.detail.filter(|_| self.kind == AuditedKind::Event(EventType::ApprovalGranted))
+    }
+
     /// Returns the type of an approval's signer, if its token states it.
     pub(super) fn signer_type(&self) -> Option<Value<'a>> {
-        self.detail
-            .filter(|_| self.kind == AuditedKind::Event(EventType::ApprovalGranted))?
-            .member("signer_type")
+        self.token()?.member("signer_type")
     }
 
     /// Returns the unescaped step id, which ties the events of one action together.

@@ -9,12 +9,14 @@
 //! | `audited_event` | the members of an event that the rules need |
 //! | `order` | the rule `event_order` |
 //! | `call_costs` | costs of model calls, for the rule `max_spend_usd` |
+//! | `approval_token` | the tokens of approvals: what they approve, and who signed them |
 //! | `approvals` | the rules `required_approvals` and `required_signer_types` |
 //! | `authorization` | the rule `authorization` |
 //! | `rule_cache` | which approval rules cover an action, within bounds |
 //! | `tracker` | the verdict on one rule so far |
 //! | `warnings` | denials that had no effect, in a run that only warned |
 
+mod approval_token;
 mod approvals;
 mod audited_event;
 mod authorization;
@@ -37,6 +39,7 @@ use reenact_json::{Shown, Value};
 
 use crate::Keys;
 use crate::audit::{Audit, RuleVerdict};
+use approval_token::ApprovalContext;
 use approvals::ApprovalRules;
 use audited_event::StatedCost;
 pub(super) use audited_event::{AuditedEvent, AuditedKind};
@@ -185,7 +188,7 @@ impl<'a> AuditRules<'a> {
     /// Returns the verdicts in the order of [`RULES`].
     fn conclude(self, events: usize, head: &RerHead<'_>, keys: &Keys) -> Vec<RuleVerdict> {
         let mut rules = match self.restrictions {
-            Ok(restrictions) => restrictions.conclude(),
+            Ok(restrictions) => restrictions.conclude(&ApprovalContext::of(head, keys)),
             Err(reason) => inconclusive_rules(&reason, |source| source == RuleSource::Restriction),
         };
         rules.push(self.order.conclude(events));
@@ -275,14 +278,14 @@ impl RestrictionRules {
     }
 
     /// Returns the eight verdicts in the order of [`RULES`].
-    fn conclude(mut self) -> Vec<RuleVerdict> {
+    fn conclude(mut self, context: &ApprovalContext<'_>) -> Vec<RuleVerdict> {
         self.check_total_spend();
         for warning in std::mem::take(&mut self.warnings).unfollowed() {
             self.fail_warned(&warning.rule, warning.event);
         }
         let none = |set: bool, kept: &'static str, absent: &'static str| if set { kept } else { absent };
         let limits = Arc::clone(&self.envelope);
-        let (approvals, signers) = self.approvals.conclude();
+        let (approvals, signers) = self.approvals.conclude(context);
         vec![
             self.models.into_verdict("every model that was called is on the list"),
             self.tools.into_verdict("every tool that was called is on the list"),

@@ -5,8 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use reenact_formats::key::KeyId;
 use reenact_formats::rer::envelope::permission::Envelope;
 use reenact_formats::rer::envelope::policy::{Action, covering_approval_rules};
+
+/// Reason why a rule is inconclusive that would take too many steps.
+pub(super) const TOO_MANY_RULES: &str = "there are too many approval rules and names to compare all of them";
 
 /// Largest number of comparison steps of one audit, which take less than a second.
 const MAX_COMPARISONS: usize = 1 << 28;
@@ -19,6 +23,8 @@ pub(super) struct ApprovalRuleCache {
     pub(super) has_rules: [bool; 2],
     /// Comparison steps for each character of a name: the length of all patterns.
     cost_per_char: usize,
+    /// Comparison steps for each character of a name with the patterns of all pinned approvers.
+    pin_cost_per_char: usize,
     /// Comparison steps so far.
     comparisons: usize,
     /// Indices of the rules that cover an action, by kind and name.
@@ -38,6 +44,12 @@ impl ApprovalRuleCache {
             cost_per_char: rules
                 .iter()
                 .map(|rule| 1 + length(&rule.tool_pattern) + length(&rule.model_pattern))
+                .sum(),
+            pin_cost_per_char: envelope
+                .approvers
+                .entries()
+                .iter()
+                .map(|pin| 1 + length(&pin.tool_pattern) + length(&pin.model_pattern))
                 .sum(),
             comparisons: 0,
             cached: BTreeMap::new(),
@@ -71,5 +83,20 @@ impl ApprovalRuleCache {
         }
         self.cached.insert(key, rules.clone());
         Some(rules)
+    }
+
+    /// Returns true if the envelope pins a key as an approver of an action; `None` if finding that would take too long.
+    pub(super) fn is_pinned(
+        &mut self,
+        envelope: &Envelope,
+        action: Action,
+        name: &str,
+        key: &KeyId,
+    ) -> Option<bool> {
+        let steps = self.pin_cost_per_char.saturating_mul(name.len() + 1);
+        self.comparisons = self.comparisons.saturating_add(steps);
+        let pins = || envelope.approvers.entries().iter();
+        (self.comparisons <= MAX_COMPARISONS)
+            .then(|| pins().any(|pin| pin.keys.contains(key) && pin.covers(action, name)))
     }
 }

@@ -24,6 +24,11 @@ impl RuleTracker {
         }
     }
 
+    /// Returns true if the rule was broken.
+    pub(super) fn has_failed(&self) -> bool {
+        matches!(self.outcome, Some((AuditVerdict::Fail, ..)))
+    }
+
     /// Records that the rule was broken, but not by a single event.
     pub(super) fn fail_without_event(&mut self, reason: &str) {
         if !matches!(self.outcome, Some((AuditVerdict::Fail, ..))) {
