@@ -8,6 +8,7 @@
 //!   authority nobody but the run's own key
 //! ```
 
+use reenact_formats::rer::envelope::approvers::{ApproverPin, PinnedApprovers};
 use reenact_formats::rer::envelope::authorization::{Authorization, AuthorizationTerms, AuthorizedRuntime};
 use reenact_formats::rer::envelope::permission::{Envelope, EnvelopeEnforcement, SignerType};
 use reenact_json::{Shown, Value};
@@ -66,6 +67,7 @@ pub(crate) fn summary_lines(
         let by = rule.signer_types.as_ref().map_or("anyone".to_owned(), |types| signer_type_list(types));
         lines.push(("approval", format!("{}{pattern}: by {by}", Shown::new(&rule.action))));
     }
+    lines.extend(approver_lines(envelope).map(|line| ("approvers", line)));
     if !envelope.required_signer_types.is_empty() {
         lines.push((
             "signers",
@@ -83,6 +85,27 @@ pub(crate) fn summary_lines(
         },
     ));
     lines
+}
+
+/// Returns who may approve, one line for each pin; a line that says so if nobody is pinned where an approval is required.
+fn approver_lines(envelope: &Envelope) -> impl Iterator<Item = String> {
+    let pin_text = |pin: &ApproverPin| {
+        let pattern = match pin.action.as_str() {
+            "model.call" => pin.model_pattern.as_ref(),
+            _ => pin.tool_pattern.as_ref(),
+        };
+        let pattern = pattern.map_or(String::new(), |pattern| format!(" of {}", Shown::new(pattern)));
+        let keys: Vec<String> = pin.keys.iter().map(ToString::to_string).collect();
+        let keys = if keys.is_empty() { "nobody".to_owned() } else { keys.join(", ") };
+        format!("{}{pattern}: {keys}", Shown::new(&pin.action))
+    };
+    let mut lines: Vec<String> = envelope.approvers.entries().iter().map(pin_text).collect();
+    if let PinnedApprovers::Unreadable(fault) = &envelope.approvers {
+        lines.push(format!("none: {fault}"));
+    } else if lines.is_empty() && !envelope.required_approvals.is_empty() {
+        lines.push("none is pinned, so nobody can approve".to_owned());
+    }
+    lines.into_iter()
 }
 
 /// Returns the terms of an authorization in words: `the runtime …, until 2026-12-31T00:00:00Z`.

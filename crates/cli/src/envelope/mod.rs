@@ -21,6 +21,7 @@ pub(crate) mod toml_reader;
 
 use std::path::Path;
 
+use reenact_formats::rer::envelope::approvers::{PinnedApprovers, unpinned_rules};
 use reenact_formats::rer::envelope::authorization::Authorization;
 use reenact_formats::rer::envelope::permission::Envelope;
 use reenact_json::{Jcs, Limits, Shown, Value, canonical};
@@ -73,6 +74,9 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<UnsignedEnvelope, String> {
     let signed = with_placeholder_signature(&json);
     let whole = Value::parse(&signed, &Limits::default()).map_err(|error| error.describe(&signed))?;
     let envelope = Envelope::read(whole).map_err(|fault| fault.to_string().replacen("$.envelope", "$", 1))?;
+    if let PinnedApprovers::Unreadable(fault) = &envelope.approvers {
+        return Err(fault.to_string());
+    }
     let notes = author_notes(&envelope, value);
     Ok(UnsignedEnvelope { json, envelope, notes })
 }
@@ -98,7 +102,7 @@ fn with_placeholder_signature(json: &[u8]) -> Vec<u8> {
     signed
 }
 
-/// Returns notes about names that look like patterns, about approval rules that never apply, and about an
+/// Returns notes about names that look like patterns, about approval rules that never apply or that nobody can satisfy, and about an
 /// authorisation that is missing or cannot be read.
 fn author_notes(envelope: &Envelope, value: Value<'_>) -> Vec<String> {
     let mut notes = Vec::new();
@@ -127,6 +131,11 @@ fn author_notes(envelope: &Envelope, value: Value<'_>) -> Vec<String> {
         if let Some(other) = other {
             notes.push(format!("required_approvals[{at}]: {other} says nothing about {}", rule.action));
         }
+    }
+    for at in unpinned_rules(envelope) {
+        notes.push(format!(
+            "required_approvals[{at}]: no approver is pinned for it, so nobody can approve, and `record` refuses to start; give it approvers = [\"KEY_ID\"]"
+        ));
     }
     match Authorization::read(value) {
         Ok(Some(_)) => {}

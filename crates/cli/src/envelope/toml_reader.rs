@@ -12,6 +12,8 @@
 
 use std::fmt;
 
+use reenact_formats::key::KeyId;
+use reenact_formats::rer::envelope::approvers::ApproverPin;
 use reenact_formats::rer::time;
 use reenact_json::canonical::write_string;
 use reenact_json::writer::ObjectWriter;
@@ -168,8 +170,9 @@ impl<'t> TomlReader<'t> {
         if let Some(expiry) = table.get("expiry") {
             out.raw("expiry", &self.expiry(expiry)?);
         }
+        let mut pins = Vec::new();
         if let Some(rules) = table.get("required_approvals") {
-            out.raw("required_approvals", &self.approvals(rules)?);
+            out.raw("required_approvals", &self.approvals(rules, &mut pins)?);
         }
         if let Some(types) = table.get("required_signer_types") {
             out.raw("required_signer_types", &self.signer_types("envelope.required_signer_types", types)?);
@@ -179,9 +182,14 @@ impl<'t> TomlReader<'t> {
                 if let Some(forms) = self.table("envelope.metadata", metadata)?.get("allowed_forms") {
                     self.allowed_forms(forms)?;
                 }
-                self.json_value("envelope.metadata", metadata)?
+                self.metadata(metadata, pins)?
             }
-            None => b"{}".to_vec(),
+            None if pins.is_empty() => b"{}".to_vec(),
+            None => {
+                let mut metadata = ObjectWriter::new();
+                metadata.raw("approvers", &json_list(&pins));
+                metadata.close()
+            }
         };
         out.raw("metadata", &metadata);
         Ok(out.close())
@@ -246,9 +254,72 @@ impl<'t> TomlReader<'t> {
         Ok(json_string(&text))
     }
 
+    /// Converts `[envelope.metadata]`. `approvers` gets the pins that stand beside approval rules as well.
+    fn metadata(&self, value: &Spanned<DeValue<'t>>, pins: Vec<Vec<u8>>) -> Result<Vec<u8>, TomlFileError> {
+        let field = "envelope.metadata";
+        let table = self.table(field, value)?;
+        let mut entries = Vec::new();
+        if let Some(approvers) = table.get("approvers") {
+            let Some(list) = approvers.get_ref().as_array() else {
+                let wanted = "a list, [[envelope.metadata.approvers]]";
+                return Err(self.wrong_type(approvers, "envelope.metadata.approvers", wanted));
+            };
+            for (at, entry) in list.iter().enumerate() {
+                let field = format!("{field}.approvers[{at}]");
+                let json = self.json_value(&field, entry)?;
+                self.check_pin(entry, &json, at)?;
+                entries.push(json);
+            }
+        }
+        entries.extend(pins);
+        let mut out = ObjectWriter::new();
+        for (name, value) in table {
+            let name = name.get_ref().as_ref();
+            if name != "approvers" {
+                out.raw(name, &self.json_value(&format!("{field}.{name}"), value)?);
+            }
+        }
+        if table.contains_key("approvers") || !entries.is_empty() {
+            out.raw("approvers", &json_list(&entries));
+        }
+        Ok(out.close())
+    }
+
+    /// Checks an entry of `[[envelope.metadata.approvers]]`, the one at this position, by its JSON.
+    fn check_pin(&self, entry: &Spanned<DeValue<'t>>, json: &[u8], at: usize) -> Result<(), TomlFileError> {
+        let envelope = [br#"{"metadata":{"approvers":["#.as_slice(), json, b"]}}"].concat();
+        let fault = match Value::parse(&envelope, &Limits::default()).map(ApproverPin::read_all) {
+            Ok(Ok(_)) => return Ok(()),
+            Ok(Err(fault)) => fault,
+            Err(_) => return Err(self.error_at(entry.span().start, "", "it cannot be written as JSON")),
+        };
+        let path = fault.path.strip_prefix("[0]").unwrap_or(&fault.path);
+        let field = format!("envelope.metadata.approvers[{at}]{path}");
+        Err(self.error_at(entry.span().start, &field, fault.wanted))
+    }
+
+    /// Converts `approvers` of an approval rule, a list of key ids.
+    fn key_ids(&self, field: &str, value: &Spanned<DeValue<'t>>) -> Result<Vec<u8>, TomlFileError> {
+        let Some(list) = value.get_ref().as_array() else {
+            return Err(self.wrong_type(value, field, "a list of key ids"));
+        };
+        for item in list.iter() {
+            if item.get_ref().as_str().and_then(KeyId::parse).is_none() {
+                let problem = "must be the id of an approver's key, as `reenact keys list` shows it";
+                return Err(self.error_at(item.span().start, field, problem));
+            }
+        }
+        self.strings(field, value)
+    }
+
     /// Converts `[[envelope.required_approvals]]`; each rule must name its action, `model.call` or
-    /// `tool.call`. Patterns and signer types are optional.
-    fn approvals(&self, value: &Spanned<DeValue<'t>>) -> Result<Vec<u8>, TomlFileError> {
+    /// `tool.call`. Patterns and signer types are optional, as are `approvers`: the keys that may approve. They are no member of
+    /// a rule in the signed envelope, but an entry of `metadata.approvers`, which is added to `pins`.
+    fn approvals(
+        &self,
+        value: &Spanned<DeValue<'t>>,
+        pins: &mut Vec<Vec<u8>>,
+    ) -> Result<Vec<u8>, TomlFileError> {
         let Some(rules) = value.get_ref().as_array() else {
             return Err(self.wrong_type(
                 value,
@@ -260,14 +331,20 @@ impl<'t> TomlReader<'t> {
         for (at, rule) in rules.iter().enumerate() {
             let field = format!("envelope.required_approvals[{at}]");
             let table = self.table(&field, rule)?;
-            let allowed = ["action", "model_pattern", "signer_types", "tool_pattern"];
+            let allowed = ["action", "approvers", "model_pattern", "signer_types", "tool_pattern"];
             let mut json = ObjectWriter::new();
+            let (mut pin, mut has_pin) = (ObjectWriter::new(), false);
             let mut has_action = false;
             for (name, value) in self.known_members(&field, table, &allowed)? {
                 let name = name.get_ref().as_ref();
                 let field = format!("{field}.{name}");
                 if name == "signer_types" {
                     json.raw(name, &self.signer_types(&field, value)?);
+                    continue;
+                }
+                if name == "approvers" {
+                    pin.raw("keys", &self.key_ids(&field, value)?);
+                    has_pin = true;
                     continue;
                 }
                 let Some(text) = value.get_ref().as_str() else {
@@ -281,6 +358,7 @@ impl<'t> TomlReader<'t> {
                     }
                 }
                 json.raw(name, &json_string(text));
+                pin.raw(name, &json_string(text));
             }
             if !has_action {
                 let problem = "is missing: \"model.call\" or \"tool.call\"";
@@ -290,6 +368,7 @@ impl<'t> TomlReader<'t> {
                 out.push(b',');
             }
             out.extend_from_slice(&json.close());
+            pins.extend(has_pin.then(|| pin.close()));
         }
         out.push(b']');
         Ok(out)
@@ -394,6 +473,11 @@ const VERSION: &str = "rer-envelope/0.2";
 fn with_article(kind: &str) -> String {
     let article = if kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
     format!("{article} {kind}")
+}
+
+/// Returns values as a JSON list.
+fn json_list(values: &[Vec<u8>]) -> Vec<u8> {
+    [b"[".as_slice(), &values.join(&b','), b"]"].concat()
 }
 
 /// Returns a text as a JSON string, with its quotes.
