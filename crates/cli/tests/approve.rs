@@ -395,6 +395,12 @@ fn approvers_keys_beside_others() {
     assert!(text::matches(expected, &listed), "{}", text::difference(expected, &listed));
     let lines = project.run("keys list --json").expect_success();
     assert!(lines.lines().next().unwrap().ends_with("\"since\":null,\"approver\":\"human\"}"), "{lines}");
+    // A set that is handed out for runs has no approver in it.
+    let (runtimes, approvers) = (project.run("keys jwks"), project.run("keys jwks --approvers"));
+    let (runtimes, approvers) = (runtimes.expect_success(), approvers.expect_success());
+    let alice = project.own_approvers().first().unwrap().to_string();
+    assert_eq!((runtimes.matches("kid").count(), runtimes.contains(&alice)), (1, false));
+    assert_eq!((approvers.matches("kid").count(), approvers.contains(&alice)), (1, true));
     project.run("keys show alice").expect_success();
     project.run("keys export alice").expect_success();
     let protected = "[..]alice.jwk: is an approver's key, protected by a passphrase: it signs approvals and nothing else; name another key";

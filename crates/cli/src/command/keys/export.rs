@@ -8,7 +8,7 @@ use reenact_formats::trust::Standing;
 use reenact_keys::KeyName;
 use reenact_keys::durable::{self, Readers};
 
-use super::known_keys::KnownKeys;
+use super::known_keys::{KnownKeyRow, KnownKeys};
 use super::{key_format, key_store_error, name_and_id};
 use crate::config::UserConfig;
 use crate::output::{self, CommandError};
@@ -100,17 +100,22 @@ impl KeysExportArgs {
     }
 }
 
-/// Write the public halves of all your own keys as a JWKS, to publish
+/// Write the public halves of your own keys as a JWKS, to publish
 ///
-/// Keys that you have superseded are in it, so that what they signed still verifies; compromised ones are not.
+/// Keys that you have superseded are in it, so that what they signed still verifies; compromised ones are not, and approvers' keys
+/// only in a set of their own: whoever is given a set for runs must not take an approver's key for a runtime's.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  reenact keys jwks > keys.jwks\n  reenact-verify --keys keys.jwks run.rer.json"
+    after_help = "Examples:\n  reenact keys jwks > keys.jwks\n  reenact keys jwks --approvers > approvers.jwks\n  reenact-verify --keys keys.jwks run.rer.json"
 )]
-pub(super) struct KeysJwksArgs {}
+pub(super) struct KeysJwksArgs {
+    /// Write your approvers' keys instead of those that seal runs and authorise envelopes
+    #[arg(long)]
+    approvers: bool,
+}
 
 impl KeysJwksArgs {
-    /// Prints the user's own public keys as a JWKS, without compromised ones.
+    /// Prints the user's own public keys as a JWKS, without compromised ones: those of runtimes, or those of approvers.
     pub(super) fn run(&self) -> Result<u8, CommandError> {
         let ring = KnownKeys::load(&UserConfig::require()?)?;
         if let Some(broken) = ring.broken.first() {
@@ -118,7 +123,9 @@ impl KeysJwksArgs {
             return Err(key_store_error(&broken.error));
         }
         let mut keys = Vec::new();
-        for row in ring.rows().iter().filter(|row| row.name.is_some()) {
+        let is_wanted =
+            |row: &&KnownKeyRow<'_>| row.name.is_some() && row.approver.is_some() == self.approvers;
+        for row in ring.rows().iter().filter(is_wanted) {
             if let Some(Standing::Compromised { .. }) = row.standing {
                 let key = name_and_id(row.display_name(), &row.key);
                 output::print_notice(&format!("{key} is marked as compromised and left out"));
@@ -127,9 +134,12 @@ impl KeysJwksArgs {
             }
         }
         if keys.is_empty() {
-            return Err(CommandError::impossible(
-                "you have no key to publish; make one: reenact keys generate",
-            ));
+            return Err(CommandError::impossible(match self.approvers {
+                true => {
+                    "you have no approver's key to publish; make one: reenact keys generate NAME --approver"
+                }
+                false => "you have no key to publish; make one: reenact keys generate",
+            }));
         }
         output::print_bytes(key_format::jwks(keys.iter()).as_bytes())?;
         Ok(0)
