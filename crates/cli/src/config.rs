@@ -77,6 +77,11 @@ impl UserConfig {
         })
     }
 
+    /// Returns the path of a file in the folder.
+    pub(crate) fn file(&self, name: &'static str) -> PathBuf {
+        self.folder.join(name)
+    }
+
     /// Returns the store of the user's private keys.
     pub(crate) fn key_store(&self) -> KeyStore {
         KeyStore::new(self.folder.join("keys"))

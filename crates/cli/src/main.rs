@@ -33,6 +33,7 @@ mod quantity;
 mod runs;
 mod runtime;
 mod sealed_record;
+mod seen_approvers;
 mod settings;
 mod terminal;
 mod vendors;

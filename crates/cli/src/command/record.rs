@@ -10,6 +10,7 @@
 //!
 //! Start reading at `RecordArgs::run_recorded`.
 
+mod approvers;
 mod authority;
 mod bundle_out;
 
@@ -92,7 +93,7 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "WHAT", value_enum, default_value = "process")]
     durability: DurabilityArg,
 
-    /// Say nothing at the end, unless something went wrong
+    /// Say nothing at the end, unless something went wrong; new approvers are named at the start all the same
     #[arg(long, short)]
     quiet: bool,
 
@@ -151,7 +152,7 @@ struct RecordingKey {
     key: SecretKey,
     /// Path of the key file if this recording created it, for the note to the user.
     created_at_path: Option<PathBuf>,
-    /// Keys by which the run is judged: this one, and for an authorization all that the user has or trusts.
+    /// Keys by which the run is judged: this one, and for an authorization or approvals all that the user has or trusts.
     known: Keys,
 }
 
@@ -219,6 +220,15 @@ impl RecordArgs {
         if let (Some(envelope), Some(file)) = (&envelope, &envelope_file) {
             authority::check(envelope, file, &signing, super::policy::now())?;
         }
+        // Whatever can fail does so before the run begins: a run that has begun would stay behind unsealed.
+        let known_approvers = UserConfig::require()?.approvers()?;
+        let runtime = runtime::new()?;
+        if let (Some(envelope), Some(file)) = (&envelope, &envelope_file) {
+            approvers::check(envelope, file, self.policy_mode, &known_approvers)?;
+            if self.policy_mode == PolicyModeArg::Enforce {
+                approvers::announce(&envelope.envelope, &UserConfig::require()?, &known_approvers);
+            }
+        }
         let inherited_env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
         let upstreams: Vec<(String, String)> =
             routes.iter().map(|route| (route.name.clone(), route.upstream.to_string())).collect();
@@ -243,8 +253,7 @@ impl RecordArgs {
         // Without memory-backed storage for the log, requests and the ends of answers wait until the journal has them.
         let log =
             WalDir::find().and_then(|dir| recorder.event_writer().create_wal(&dir, recorder.run_id()).ok());
-        let approvers =
-            UserConfig::require()?.approvers()?.into_iter().map(|(_, approver)| approver).collect();
+        let approvers = known_approvers.into_iter().map(|(_, approver)| approver).collect();
         let approvals =
             ApprovalQueue::new(recorder.folder(), recorder.run_id(), approvers, self.approval_timeout);
         let policy = recorder.policy_engine().map(|engine| EnforcedPolicy {
@@ -261,7 +270,7 @@ impl RecordArgs {
             environment: NetworkEnvironment::from_process(),
             limits: GatewayLimits::default(),
         };
-        let finished = runtime::new()?.block_on(self.run_agent(recording, inherited_env));
+        let finished = runtime.block_on(self.run_agent(recording, inherited_env));
         let finished = match finished {
             Ok(finished) => finished,
             Err(error) => {

@@ -18,14 +18,17 @@ use crate::config::UserConfig;
 use crate::envelope::UnsignedEnvelope;
 use crate::output::CommandError;
 
-/// Adds all keys that the user has or trusts, if an envelope has an authorization to judge.
+/// Adds all keys that the user has or trusts, if an envelope has an authorization to judge or requires approvals.
 ///
 /// # Errors
 ///
 /// If the trust store cannot be read.
 pub(super) fn add_keys(envelope: Option<&UnsignedEnvelope>, keys: &mut Keys) -> Result<(), CommandError> {
     match envelope {
-        Some(envelope) if read(envelope, Authorization::read) != Ok(None) => {
+        Some(envelope)
+            if read(envelope, Authorization::read) != Ok(None)
+                || !envelope.envelope.required_approvals.is_empty() =>
+        {
             UserConfig::require()?.add_keys_to(keys)
         }
         _ => Ok(()),
