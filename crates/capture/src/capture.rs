@@ -10,7 +10,6 @@ use reenact_record::observation::{InboundRequest, Observation};
 use reenact_record::policy_engine::PolicyRefusal;
 use reenact_record::wal::Wal;
 use reenact_record::{Durability, EventWriter};
-use tokio::time::Instant;
 
 use crate::error::Unrecorded;
 use crate::event_builder::EventBuilder;
@@ -64,10 +63,11 @@ impl Capture {
         self.gate.as_ref()
     }
 
-    /// Records a request that came at `received_at`, before anything of it goes out. With a `gate` the request is
+    /// Records a request, before anything of it goes out. With a `gate` the request is
     /// decided on first; its path must be below `base`, the base path of its upstream.
     ///
-    /// Waits while the queue of the recorder thread is full. `guard` is held until the exchange is over.
+    /// Waits while the queue of the recorder thread is full, and for an approver if the envelope asks for one. The times of the
+    /// record count from the return of this function. `guard` is held until the exchange is over.
     ///
     /// # Errors
     /// Returns the refusal if the request may not go out: the envelope denies it, or it could not be recorded
@@ -76,7 +76,6 @@ impl Capture {
         &self,
         request: InboundRequest<'static>,
         base: &str,
-        received_at: Instant,
         gate: Option<&Arc<PolicyGate>>,
         guard: RecordingGuard,
     ) -> Result<ExchangeHandle, PolicyRefusal> {
@@ -91,8 +90,7 @@ impl Capture {
             }
         };
         let recorder = Arc::clone(&self.recorder);
-        let mut exchange =
-            ExchangeRecorder::new(recorder, number, endpoint, received_at, self.max_body_bytes, guard);
+        let mut exchange = ExchangeRecorder::new(recorder, number, endpoint, self.max_body_bytes, guard);
         if let Some((gate, admitted)) = admitted {
             exchange.enforce(gate, admitted, vendor);
         }
@@ -103,6 +101,7 @@ impl Capture {
                 return Err(PolicyRefusal::unrecorded());
             }
         }
+        handle.with(ExchangeRecorder::restart_clock);
         Ok(handle)
     }
 

@@ -4,13 +4,14 @@
 //! Start reading at [`ExchangeRecorder::take_piece`] and [`ExchangeRecorder::finish`].
 
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
 use bytes::Bytes;
 use reenact_record::PolicyMode;
 use reenact_record::observation::{Admission, EndCause, ExchangeEnd, HeaderList, Observation};
-use reenact_record::policy_engine::Money;
+use reenact_record::policy_engine::{Money, PolicyRefusal};
 use reenact_wire::call_ids::CallIds;
-use reenact_wire::{Endpoint, Usage, Vendor};
+use reenact_wire::{Endpoint, ToolCall, Usage, Vendor};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -37,8 +38,10 @@ pub struct ExchangeRecorder {
     number: u64,
     /// Interface of the request, if it is known.
     endpoint: Option<Endpoint>,
-    /// Time at which the request came.
+    /// Time at which the request may leave for its vendor.
     started_at: Instant,
+    /// Time for which the answer was held back while its tool calls were decided on.
+    held: Duration,
     /// `None` before the head of the answer came.
     head: Option<AnswerHeadInfo>,
     /// Observations that are not in the log yet. They must be logged before the bytes are handed on.
@@ -100,12 +103,11 @@ enum UsageSoFar {
 }
 
 impl ExchangeRecorder {
-    /// Begins the exchange of request `number`, which came at `started_at`.
+    /// Begins the exchange of request `number`. Its times are counted from now on.
     pub(crate) fn new(
         recorder: Arc<RecorderThread>,
         number: u64,
         endpoint: Option<Endpoint>,
-        started_at: Instant,
         max_body_bytes: usize,
         guard: RecordingGuard,
     ) -> Self {
@@ -113,7 +115,8 @@ impl ExchangeRecorder {
             recorder,
             number,
             endpoint,
-            started_at,
+            started_at: Instant::now(),
+            held: Duration::ZERO,
             head: None,
             pending: Vec::new(),
             body_bytes: 0,
@@ -134,6 +137,16 @@ impl ExchangeRecorder {
         let AdmittedCall { admission, reserved, call_ids } = admitted;
         let (pieces, usage) = (Vec::new(), UsageSoFar::Unknown);
         self.enforced = Some(EnforcedExchange { gate, admission, reserved, vendor, call_ids, pieces, usage });
+    }
+
+    /// Counts the times of the exchange from now on: the request leaves.
+    pub(crate) fn restart_clock(&mut self) {
+        self.started_at = Instant::now();
+    }
+
+    /// Returns the time since the request left, without the time for which the answer was held back.
+    fn elapsed(&self) -> Duration {
+        self.started_at.elapsed().saturating_sub(self.held)
     }
 
     /// Returns true if the vendor's last count of tokens matters so much that an answer which its client abandons is read
@@ -238,7 +251,7 @@ impl ExchangeRecorder {
                 admitted.pieces.push(piece.clone());
             }
         }
-        self.pending.push(Observation::Piece { at: self.started_at.elapsed(), bytes: piece.clone().into() });
+        self.pending.push(Observation::Piece { at: self.elapsed(), bytes: piece.clone().into() });
         self.stream_end.as_mut().is_some_and(|stream| stream.push(piece))
     }
 
@@ -262,7 +275,7 @@ impl ExchangeRecorder {
         self.note_tool_calls(&cause);
         let parsed_body = self.book_cost(&cause);
         // The queue sets the number of the job.
-        let (job, latency) = (0, self.started_at.elapsed());
+        let (job, latency) = (0, self.elapsed());
         let end = ExchangeEnd { job, cause, is_too_long: self.is_too_long, latency };
         self.recorder.enqueue_end(self.number, &mut self.pending, end, parsed_body)
     }
@@ -341,6 +354,17 @@ impl ExchangeHandle {
         act(&mut lock(&self.0))
     }
 
+    /// Has the tool calls of the answer decided on. The time that this takes may be that of a person who is asked, and not the
+    /// vendor's: it counts in no time of the record.
+    ///
+    /// # Errors
+    /// Returns the refusal of the first call that may not be made.
+    pub async fn admit_tools(&self, gate: &PolicyGate, calls: &[ToolCall]) -> Result<(), PolicyRefusal> {
+        // Counted also if the client leaves meanwhile, and the future is dropped.
+        let _hold = AnswerHold { exchange: &self.0, since: Instant::now() };
+        gate.admit_tools(calls).await
+    }
+
     /// Returns a second handle, which does not end the exchange when it is dropped.
     pub fn share(&self) -> SharedExchange {
         SharedExchange(Arc::clone(&self.0))
@@ -351,6 +375,18 @@ impl Drop for ExchangeHandle {
     fn drop(&mut self) {
         // The client has disconnected, so no answer is delayed by the completion.
         let _ = lock(&self.0).finish(EndCause::ClientDisconnected);
+    }
+}
+
+/// Answer that is held back. When this is dropped, its time is taken out of the exchange's.
+struct AnswerHold<'e> {
+    exchange: &'e Mutex<ExchangeRecorder>,
+    since: Instant,
+}
+
+impl Drop for AnswerHold<'_> {
+    fn drop(&mut self) {
+        lock(self.exchange).held += self.since.elapsed();
     }
 }
 

@@ -15,7 +15,6 @@ use reenact_record::{Durability, Recorder, RunId, RunStart, RunStore};
 use reenact_testkit::fixture::TestDir;
 use serde_json::Value;
 use tokio::sync::mpsc;
-use tokio::time::Instant;
 
 const EVENTS: [&str; 3] = ["data: {\"choices\":[]}\n\n", "data: {\"choices\":[{}]}\n\n", "data: [DONE]\n\n"];
 
@@ -91,7 +90,7 @@ async fn a_killed_recorder_leaves_what_a_live_one_writes() {
     );
     let capture = capture.unwrap();
     let (guard, _ended) = mpsc::channel(1);
-    let exchange = capture.begin(request(1), "", Instant::now(), None, guard.clone()).await.unwrap();
+    let exchange = capture.begin(request(1), "", None, guard.clone()).await.unwrap();
     exchange.with(|exchange| {
         exchange.take_head(200, "1.1", stream_head());
         assert!(!exchange.take_piece(&Bytes::from(EVENTS[0])), "more events follow");

@@ -133,7 +133,7 @@ impl AnswerFilter {
             Ok(scan) => {
                 // The log has the calls before the decision on them.
                 self.exchange.with(ExchangeRecorder::flush_to_log);
-                self.gate.admit_tools(&scan.calls).await
+                self.exchange.admit_tools(&self.gate, &scan.calls).await
             }
             Err(tool_calls::UnreadableAnswer) => Err(PolicyRefusal::unreadable()),
         };
@@ -353,7 +353,7 @@ impl AnswerFilter {
         tokio::select! {
             biased;
             () = client.closed() => Err(StreamStop::ClientGone),
-            ruling = self.gate.admit_tools(calls) => ruling.map_err(StreamStop::Refused),
+            ruling = self.exchange.admit_tools(&self.gate, calls) => ruling.map_err(StreamStop::Refused),
         }
     }
 

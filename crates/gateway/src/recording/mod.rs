@@ -130,9 +130,9 @@ impl RecordingProxy {
             .gate()
             .filter(|gate| !gate.lets_pass(vendor, base, arrival.method.as_str(), arrival.path.as_str()));
         let endpoint = Endpoint::of(vendor, arrival.method.as_str(), arrival.path.as_str());
-        let (route, version, at) = (Arc::clone(&arrival.route), arrival.version, arrival.received_at);
+        let (route, version) = (Arc::clone(&arrival.route), arrival.version);
         let (mut request, inbound) = split_request(arrival);
-        let exchange = match self.capture.begin(inbound, route.upstream.base_path(), at, gate, guard).await {
+        let exchange = match self.capture.begin(inbound, route.upstream.base_path(), gate, guard).await {
             Ok(exchange) => exchange,
             Err(refused) => return Ok(denial_response(route.vendor, &refused)),
         };
