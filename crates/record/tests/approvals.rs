@@ -449,7 +449,7 @@ fn a_question_that_shows_something_else_is_broken() {
     );
     assert_eq!(edited("request/1", "request/2"), member("request_version", "\"reenact-approval-request/1\""));
     assert_eq!(edited("\"rule\":", "\"model\":\"m\",\"rule\":"), request(QuestionFileFault::NotCanonical));
-    assert_eq!(edited("\"request_v", "\"model\":\"m\",\"request_v"), member("model", "absent"));
+    assert_eq!(edited("\"pinned\":", "\"model\":\"m\",\"pinned\":"), member("model", "absent"));
     assert_eq!(edited("2026-05-13T12:10", "2026-15-13T12:10"), member("expires_at", "a time of RFC 3339"));
     assert_eq!(edited("\"pinned\":[\"", "\"pinned\":[\"A"), member("pinned", "a list of key ids"));
     assert_eq!(fault("[]"), request(QuestionFileFault::NotCanonical));

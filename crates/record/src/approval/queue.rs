@@ -190,19 +190,14 @@ impl ApprovalQueue {
         if question.pinned.is_empty() {
             return Err(AskError::NotPinned);
         }
+        let known = self.approvers.iter().filter(|approver| question.pinned.contains(&approver.key.id()));
         let may = |approver: &Approver| {
-            question.pinned.contains(&approver.key.id())
-                && question.signer_types.is_none_or(|types| types.contains(&approver.signer_type))
+            question.signer_types.is_none_or(|types| types.contains(&approver.signer_type))
         };
-        let pinned: BTreeSet<KeyId> = self
-            .approvers
-            .iter()
-            .filter(|approver| may(approver))
-            .map(|approver| approver.key.id())
-            .collect();
-        if pinned.is_empty() {
+        if !known.clone().any(may) {
             return Err(AskError::NoApprover { signer_types: question.signer_types.map(<[_]>::to_vec) });
         }
+        let pinned: BTreeSet<KeyId> = known.map(|approver| approver.key.id()).collect();
         if question.name.is_empty() {
             return Err(AskError::NoName);
         }
