@@ -3,7 +3,7 @@
 //! Each interface has members of its own for that: [`Protocol::output_bound`](crate::protocol) reads them. A member
 //! that cannot be read bounds nothing.
 
-use reenact_json::Value;
+use reenact_json::{Value, ValueKind};
 
 /// Largest output that a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +45,12 @@ impl OutputBound {
         bound.with_answers(answers)
     }
 
+    /// Raises the number of answers to that of a further member, such as `best_of`: all are written, though not all are returned.
+    pub(crate) fn and_answers(self, answers: Option<Value<'_>>) -> Self {
+        let more = Self { answers: 1, ..self }.with_answers(answers);
+        Self { answers: self.answers.max(more.answers), ..more }
+    }
+
     /// Sets the number of answers.
     fn with_answers(self, answers: Option<Value<'_>>) -> Self {
         let Some(answers) = answers.filter(|answers| !answers.is_null()) else { return self };
@@ -72,6 +78,19 @@ pub(crate) fn is_set(value: Option<Value<'_>>) -> bool {
     value.is_some_and(|value| !value.is_null() && value.boolean() != Some(false))
 }
 
+/// Reason why an answer that is more than text cannot be counted.
+pub(crate) const OTHER_MODALITY: &str =
+    "sound and pictures in an answer have prices of their own, which are not in the table";
+
+/// Returns true if a list of modalities, or one modality, names another than text.
+pub(crate) fn has_other_modality(modalities: Option<Value<'_>>) -> bool {
+    let is_text = |value: Value<'_>| value.string().is_some_and(|word| word.eq_ignore_ascii_case("text"));
+    modalities.filter(|value| !value.is_null()).is_some_and(|value| match value.kind() {
+        ValueKind::Array => !value.elements().all(is_text),
+        _ => !is_text(value),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use crate::{Endpoint, exchange};
@@ -89,6 +108,8 @@ mod tests {
         assert_eq!(chat("{}"), (None, 1, None));
         assert_eq!(chat(r#"{"max_tokens":9}"#), (Some(9), 1, None));
         assert_eq!(chat(r#"{"max_tokens":9,"max_completion_tokens":12,"n":3}"#), (Some(12), 3, None));
+        assert_eq!(chat(r#"{"max_tokens":9,"n":2,"best_of":5}"#), (Some(9), 5, None));
+        assert_eq!(chat(r#"{"max_tokens":9,"n":2,"best_of":null}"#), (Some(9), 2, None));
         assert_eq!(chat(r#"{"max_tokens":null,"n":null,"max_output_tokens":3}"#), (None, 1, None));
         let responses = |body| bound(Endpoint::RESPONSES, body);
         assert_eq!(responses(r#"{"max_output_tokens":9,"n":3,"max_tokens":1}"#), (Some(9), 1, None));
@@ -113,6 +134,8 @@ mod tests {
             assert_eq!(bound(Endpoint::CHAT_COMPLETIONS, &body), (None, 1, None), "{body}");
             let (_, answers, uncountable) = bound(Endpoint::CHAT_COMPLETIONS, &format!(r#"{{"n":{limit}}}"#));
             assert_eq!((answers, uncountable.is_some()), (1, true), "{limit}");
+            let tried = bound(Endpoint::CHAT_COMPLETIONS, &format!(r#"{{"n":3,"best_of":{limit}}}"#));
+            assert_eq!((tried.1, tried.2.is_some()), (3, true), "{limit}");
         }
     }
 
@@ -128,6 +151,16 @@ mod tests {
             (Endpoint::CHAT_COMPLETIONS, r#"{"service_tier":"priority"}"#, true),
             (Endpoint::CHAT_COMPLETIONS, r#"{"service_tier":"flex"}"#, false),
             (Endpoint::CHAT_COMPLETIONS, r#"{"deferred":true}"#, true),
+            (Endpoint::CHAT_COMPLETIONS, r#"{"modalities":["text"]}"#, false),
+            (Endpoint::CHAT_COMPLETIONS, r#"{"modalities":["text","audio"]}"#, true),
+            (Endpoint::CHAT_COMPLETIONS, r#"{"modalities":"audio"}"#, true),
+            (Endpoint::GENERATE_CONTENT, r#"{"serviceTier":"standard"}"#, false),
+            (Endpoint::GENERATE_CONTENT, r#"{"serviceTier":"FLEX"}"#, false),
+            (Endpoint::GENERATE_CONTENT, r#"{"serviceTier":"priority"}"#, true),
+            (Endpoint::GENERATE_CONTENT, r#"{"service_tier":"priority"}"#, true),
+            (Endpoint::GENERATE_CONTENT, r#"{"generationConfig":{"responseModalities":["TEXT"]}}"#, false),
+            (Endpoint::GENERATE_CONTENT, r#"{"generationConfig":{"responseModalities":["IMAGE"]}}"#, true),
+            (Endpoint::GENERATE_CONTENT, r#"{"generation_config":{"response_modalities":["AUDIO"]}}"#, true),
             (Endpoint::MESSAGES, r#"{"speed":"fast"}"#, true),
             (Endpoint::MESSAGES, r#"{"speed":"standard","service_tier":"auto"}"#, false),
             (Endpoint::MESSAGES, r#"{"inference_geo":"us"}"#, true),

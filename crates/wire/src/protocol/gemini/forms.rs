@@ -51,6 +51,8 @@ static GENERATION: &[FormMember] = &[
     ("maxOutputTokens", Scalar),
     ("mediaResolution", Scalar),
     ("presencePenalty", Scalar),
+    // Without `audio`, `image` and `video`, which cost more than the table of prices says.
+    ("responseFormat", OneOf(&[List(&Object(&[("text", Any)])), Object(&[("text", Any)])])),
     ("responseJsonSchema", Any),
     ("_responseJsonSchema", Any),
     ("responseLogprobs", Scalar),

@@ -9,7 +9,7 @@ use super::vendor::model_and_verb;
 use crate::call_ids::CallIds;
 use crate::exchange::{ParsedRequest, string_text};
 use crate::message::{ToolCall, ToolResult};
-use crate::output_bound::OutputBound;
+use crate::output_bound::{OTHER_MODALITY, OutputBound, has_other_modality};
 use crate::protocol::Delivery;
 use crate::vendor::path_without_query;
 
@@ -66,11 +66,25 @@ pub(super) fn output_bound(document: Value<'_>) -> OutputBound {
     let counts = values("candidateCount", "candidate_count");
     let answers = counts.into_iter().flatten().flatten().filter(|count| !count.is_null());
     let answers = answers.max_by_key(|count| count.unsigned_integer().unwrap_or(u64::MAX));
+    let mut tiers = document.select_members(["serviceTier", "service_tier"]).into_iter().flatten();
+    let modalities = values("responseModalities", "response_modalities").into_iter().flatten();
     OutputBound::of(
         "generationConfig.maxOutputTokens",
         values("maxOutputTokens", "max_output_tokens").into_iter().flatten(),
         answers,
     )
+    .uncountable_if(
+        tiers.any(|tier| !is_listed_tier(tier)),
+        "its `serviceTier` has prices of its own, which are not in the table",
+    )
+    .uncountable_if(modalities.flatten().any(|list| has_other_modality(Some(list))), OTHER_MODALITY)
+}
+
+/// Returns true if a `serviceTier` is one of those that cost the list price, or less. Google reads their names in either case.
+fn is_listed_tier(tier: Value<'_>) -> bool {
+    let listed = ["unspecified", "standard", "flex"];
+    tier.is_null()
+        || tier.string().is_some_and(|tier| listed.iter().any(|name| tier.eq_ignore_ascii_case(name)))
 }
 
 /// Returns true if the query asks for server-sent events.

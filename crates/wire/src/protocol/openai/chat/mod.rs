@@ -11,7 +11,7 @@ use reenact_json::Value;
 
 use crate::exchange::ParsedRequest;
 use crate::message::{ModelAnswer, ToolCall, Usage};
-use crate::output_bound::{OutputBound, is_set};
+use crate::output_bound::{OTHER_MODALITY, OutputBound, has_other_modality, is_set};
 use crate::protocol::reading::{is_list, is_object, optional_object, optional_objects};
 use crate::protocol::{Delivery, Protocol, StreamAssembler, is_end_mark};
 use crate::request_form::RequestForms;
@@ -44,14 +44,23 @@ impl Protocol for ChatCompletionsProtocol {
     }
 
     fn output_bound(&self, document: Value<'_>) -> OutputBound {
-        let [current, older, choices, tier, deferred] =
-            document.select_members(["max_completion_tokens", "max_tokens", "n", "service_tier", "deferred"]);
+        let [current, older, choices, tried, tier, deferred, modalities] = document.select_members([
+            "max_completion_tokens",
+            "max_tokens",
+            "n",
+            "best_of",
+            "service_tier",
+            "deferred",
+            "modalities",
+        ]);
         OutputBound::of("max_completion_tokens", [current, older], choices)
+            .and_answers(tried)
             .uncountable_if(
                 is_set(deferred),
                 "`deferred` puts the answer off, so that its cost is never seen",
             )
             .uncountable_if(super::is_unlisted_tier(tier), super::UNLISTED_TIER)
+            .uncountable_if(has_other_modality(modalities), OTHER_MODALITY)
     }
 
     fn parse_answer(&self, document: Value<'_>) -> Option<ModelAnswer> {
