@@ -132,6 +132,35 @@ pub fn parse_answer(endpoint: Endpoint, is_stream: bool, body: &[u8]) -> Option<
     Some(reassembly.finish())
 }
 
+/// Returns the model that answered, as the decoded body of an answer names it first; `None` if it names none.
+///
+/// The answer may have broken off. Of a stream only the first events are looked at, up to 64 KiB: all interfaces name the model in
+/// the first.
+///
+/// ```
+/// use reenact_wire::{Endpoint, exchange};
+///
+/// let body = b"data: {\"choices\":[],\"model\":\"gpt-5-2025-08-07\"}\n\n";
+/// let model = exchange::answering_model(Endpoint::CHAT_COMPLETIONS, true, body);
+/// assert_eq!(model.as_deref(), Some("gpt-5-2025-08-07"));
+/// ```
+pub fn answering_model(endpoint: Endpoint, is_stream: bool, body: &[u8]) -> Option<String> {
+    const FIRST_EVENTS: usize = 64 << 10;
+    // Azure begins its streams with an event whose model is empty.
+    let named = |document| endpoint.protocol().answering_model(document).filter(|model| !model.is_empty());
+    if !is_stream {
+        let document = Value::parse(body, &Limits::default()).ok()?;
+        // Gemini sends a list of documents if it is not asked for events.
+        let mut documents = core::iter::once(document).chain(document.elements());
+        return documents.find_map(named);
+    }
+    let events = SseReader::new().push(body.get(..FIRST_EVENTS).unwrap_or(body));
+    events
+        .iter()
+        .filter_map(|event| event.data.as_deref())
+        .find_map(|data| named(Value::parse(data.as_bytes(), &Limits::default()).ok()?))
+}
+
 /// Returns true if a `content-type` value announces a stream of server-sent events.
 pub fn is_stream(content_type: &str) -> bool {
     content_type.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("text/event-stream")
@@ -145,6 +174,30 @@ pub(crate) fn string_text(value: Option<Value<'_>>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_answering_model_of_each_interface() {
+        let of = |endpoint, is_stream, body: &str| answering_model(endpoint, is_stream, body.as_bytes());
+        let gpt = Some("gpt-5-2025-08-07".to_owned());
+        assert_eq!(of(Endpoint::CHAT_COMPLETIONS, false, r#"{"model":"gpt-5-2025-08-07"}"#), gpt);
+        let azure = "data: {\"model\":\"\",\"choices\":[]}\n\ndata: {\"model\":\"gpt-5-2025-08-07\"}\n\n";
+        assert_eq!(of(Endpoint::CHAT_COMPLETIONS, true, azure), gpt);
+        assert_eq!(of(Endpoint::RESPONSES, false, r#"{"model":"gpt-5-2025-08-07"}"#), gpt);
+        let created = "event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"model\":\"gpt-5-2025-08-07\"}}\n\n";
+        assert_eq!(of(Endpoint::RESPONSES, true, created), gpt);
+        let claude = Some("claude-sonnet-4-5-20250929".to_owned());
+        assert_eq!(of(Endpoint::MESSAGES, false, r#"{"model":"claude-sonnet-4-5-20250929"}"#), claude);
+        let start = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"model\":\"claude-sonnet-4-5-20250929\"}}\n\n";
+        assert_eq!(of(Endpoint::MESSAGES, true, start), claude);
+        let gemini = Some("gemini-2.5-flash".to_owned());
+        for document in [r#"{"modelVersion":"gemini-2.5-flash"}"#, r#"[{"modelVersion":"gemini-2.5-flash"}]"#]
+        {
+            assert_eq!(of(Endpoint::GENERATE_CONTENT, false, document), gemini);
+        }
+        for silent in ["{}", "[]", "nothing", r#"{"model":1}"#, r#"{"model":""}"#] {
+            assert_eq!(of(Endpoint::CHAT_COMPLETIONS, false, silent), None, "{silent}");
+        }
+    }
 
     #[test]
     fn models_in_path_and_body() {

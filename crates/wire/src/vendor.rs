@@ -120,6 +120,24 @@ impl Vendor {
         format!("{}{}", self.0.origin, self.0.base_path)
     }
 
+    /// Returns true if an answer that names the model `answering` may be that of a request for `asked`: the names are the same, but for
+    /// an edition at the end of one of them (`gpt-5` and `gpt-5-2025-08-07`), or at the end of both if `asked` ends in `-latest`.
+    ///
+    /// ```
+    /// use reenact_wire::Vendor;
+    ///
+    /// assert!(Vendor::OPENAI.is_same_model("gpt-5", "gpt-5-2025-08-07"));
+    /// assert!(!Vendor::OPENAI.is_same_model("gpt-5", "gpt-5-mini"));
+    /// ```
+    pub fn is_same_model(self, asked: &str, answering: &str) -> bool {
+        let [asked, answering] = [asked, answering].map(|name| name.strip_prefix("models/").unwrap_or(name));
+        let edition_of = |name| (self.0.model_without_edition)(name);
+        asked == answering
+            || edition_of(answering) == Some(asked)
+            || edition_of(asked) == Some(answering)
+            || asked.ends_with("-latest") && edition_of(asked) == edition_of(answering)
+    }
+
     /// Returns true if a request calls a model, as far as method and path tell. Every request but `GET`, `HEAD`
     /// and `OPTIONS` does, except to paths below which the vendor only stores things.
     pub fn calls_a_model(self, method: &str, path: &str) -> bool {
@@ -176,6 +194,30 @@ impl fmt::Debug for Vendor {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_edition_belongs_to_its_model() {
+        let (openai, anthropic, gemini) = (Vendor::OPENAI, Vendor::ANTHROPIC, Vendor::GEMINI);
+        for (vendor, asked, answering, is_same) in [
+            (openai, "gpt-5", "gpt-5", true),
+            (openai, "gpt-5", "gpt-5-2025-08-07", true),
+            (openai, "gpt-5-2025-08-07", "gpt-5", true),
+            (openai, "gpt-5-2025-08-07", "gpt-5-2025-11-11", false),
+            (openai, "gpt-5", "gpt-5-mini", false),
+            (openai, "gpt-5", "gpt-5-mini-2025-08-07", false),
+            (openai, "gpt-5", "GPT-5", false),
+            (openai, "gpt-5", "", false),
+            (anthropic, "claude-sonnet-4-5", "claude-sonnet-4-5-20250929", true),
+            (anthropic, "claude-sonnet-4-5", "claude-opus-4-5-20251101", false),
+            (anthropic, "claude-3-5-haiku-latest", "claude-3-5-haiku-20241022", true),
+            (anthropic, "claude-3-5-haiku-20241022", "claude-3-5-haiku-20250101", false),
+            (gemini, "gemini-2.5-flash", "models/gemini-2.5-flash", true),
+            (gemini, "models/gemini-2.0-flash", "gemini-2.0-flash-001", true),
+            (gemini, "gemini-2.5-flash", "gemini-2.5-flash-lite", false),
+        ] {
+            assert_eq!(vendor.is_same_model(asked, answering), is_same, "{asked} {answering}");
+        }
+    }
 
     #[test]
     fn every_name_is_found_again() {

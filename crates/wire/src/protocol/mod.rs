@@ -16,7 +16,7 @@ use core::fmt;
 use reenact_json::Value;
 
 use crate::error_reply::ErrorReply;
-use crate::exchange::ParsedRequest;
+use crate::exchange::{ParsedRequest, string_text};
 use crate::message::{ModelAnswer, ToolCall, Usage};
 use crate::output_bound::OutputBound;
 use crate::request_form::RequestForms;
@@ -86,6 +86,11 @@ pub(crate) trait Protocol: Send + Sync {
     /// Parses an answer in one document; `None` if the interface gives no answers of models.
     fn parse_answer(&self, _document: Value<'_>) -> Option<ModelAnswer> {
         None
+    }
+
+    /// Returns the model that a document or an event of a stream names as the one that answers; `None` if it names none.
+    fn answering_model(&self, document: Value<'_>) -> Option<String> {
+        string_text(document.member("model"))
     }
 
     /// Returns an assembler for one stream; `None` if no answers come as streams.

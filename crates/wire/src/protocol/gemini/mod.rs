@@ -14,7 +14,7 @@ use reenact_json::{Limits, Value};
 
 pub(crate) use self::vendor::VENDOR;
 use crate::error_reply::ErrorReply;
-use crate::exchange::ParsedRequest;
+use crate::exchange::{ParsedRequest, string_text};
 use crate::message::{ModelAnswer, ToolCall, Usage};
 use crate::output_bound::OutputBound;
 use crate::protocol::reading::is_list;
@@ -105,6 +105,10 @@ impl Protocol for GenerateContentProtocol {
 
     fn default_stop_reason(&self, _asks_for_tools: bool) -> &'static str {
         "STOP"
+    }
+
+    fn answering_model(&self, document: Value<'_>) -> Option<String> {
+        string_text(document.member("modelVersion"))
     }
 
     fn is_answer(&self, document: Value<'_>) -> bool {

@@ -129,6 +129,11 @@ impl Protocol for MessagesProtocol {
         true
     }
 
+    fn answering_model(&self, document: Value<'_>) -> Option<String> {
+        let in_event = || document.member("message")?.member("model");
+        string_text(document.member("model").or_else(in_event))
+    }
+
     fn is_answer(&self, document: Value<'_>) -> bool {
         is_list(document, "content") && document.member("role").is_some()
     }

@@ -128,6 +128,11 @@ impl Protocol for ResponsesProtocol {
         }
     }
 
+    fn answering_model(&self, document: Value<'_>) -> Option<String> {
+        let in_event = || document.member("response")?.member("model");
+        string_text(document.member("model").or_else(in_event))
+    }
+
     fn is_answer(&self, document: Value<'_>) -> bool {
         is_list(document, "output")
     }
