@@ -541,3 +541,38 @@ fn denials_without_effect() {
     );
     assert_only(&alone, &[("allowed_tools", Fail, Some(1), DONE)]);
 }
+
+/// An enforced run blocks what it denies, but for a model that answers in place of another: that it denies afterwards.
+#[test]
+fn a_denial_that_nothing_blocked() {
+    let decided = |step: &str, decision: &str, rule: &str| {
+        (
+            "rer.policy.evaluated",
+            json!({"step_id": step, "decision": decision, "rule": rule, "model": "gpt-4"}),
+        )
+    };
+    let run = |events: &[(&str, Json)]| {
+        events
+            .iter()
+            .fold(Run::new(json!({})).started(json!({"enforcement": "enforce"})), |run, (name, payload)| {
+                run.event(name, payload.clone())
+            })
+    };
+    const ANOTHER: &str = "a model answered that is not on the list";
+    let denied = decided("s", "deny", "allowed_models");
+    let other = decided("t", "deny", "allowed_models");
+    let blocked = ("rer.policy.step_blocked", json!({"step_id": "s"}));
+    assert_only(&run(std::slice::from_ref(&denied)), &[("allowed_models", Fail, Some(1), ANOTHER)]);
+    assert_only(&run(&[denied.clone(), blocked.clone()]), &[]);
+    assert_only(&run(&[other, denied.clone(), blocked]), &[("allowed_models", Fail, Some(1), ANOTHER)]);
+    // A recorder that is killed right behind a denial has no time for the block.
+    let recovered = ("rer.run.recovered", json!({"from": "journal"}));
+    let verdicts =
+        |run: &Run| run.report().audit.unwrap().rules.iter().map(|rule| rule.verdict).collect::<Vec<_>>();
+    assert!(!verdicts(&run(&[denied.clone(), recovered.clone()])).contains(&Fail));
+    let later = run(&[denied.clone(), decided("u", "allow", "allowed_models"), recovered]);
+    assert_eq!(verdicts(&later)[0], Fail);
+    // Decided again, and allowed this time.
+    assert_only(&run(&[denied, decided("s", "allow", "allowed_models")]), &[]);
+    assert_only(&run(&[decided("s", "deny", "max_steps")]), &[]);
+}

@@ -281,7 +281,7 @@ impl RestrictionRules {
     fn conclude(mut self, context: &ApprovalContext<'_>) -> Vec<RuleVerdict> {
         self.check_total_spend();
         for warning in std::mem::take(&mut self.warnings).unfollowed() {
-            self.fail_warned(&warning.rule, warning.event);
+            self.fail_warned(&warning.rule, warning.event, warning.reason);
         }
         let none = |set: bool, kept: &'static str, absent: &'static str| if set { kept } else { absent };
         let limits = Arc::clone(&self.envelope);
@@ -441,24 +441,24 @@ impl RestrictionRules {
         }
         // Rules that the events alone do not show to be broken, such as those on the form of a request.
         if let Some(warning) = event.step_id_bytes().and_then(|step_id| self.warnings.take(&step_id)) {
-            self.fail_warned(&warning.rule, event.index);
+            self.fail_warned(&warning.rule, event.index, warning.reason);
         }
         self.history.record_action(at);
     }
 
     /// Fails the rule that denied an action which happened all the same.
-    fn fail_warned(&mut self, rule: &str, event: usize) {
+    fn fail_warned(&mut self, rule: &str, event: usize, reason: &str) {
         let tracker = match rule {
             "allowed_models" => &mut self.models,
             "max_steps" => &mut self.steps,
             "max_spend_usd" => &mut self.spend,
             "rate_limit_rpm" => &mut self.rate,
             "expiry" => &mut self.expiry,
-            "required_approvals" => return self.approvals.fail_warned(event, warnings::DENIED_AND_DONE),
+            "required_approvals" => return self.approvals.fail_warned(event, reason),
             // Every other rule is about a form that may ask for any tool.
             _ => &mut self.tools,
         };
-        tracker.fail(event, warnings::DENIED_AND_DONE);
+        tracker.fail(event, reason);
     }
 
     /// Adds the cost that a return, a count or the end of the run states.
