@@ -37,6 +37,16 @@ impl AnswerCount {
     }
 }
 
+impl AnswerCount {
+    /// Returns the count as one that may not be right.
+    pub(crate) fn as_estimate(self) -> Self {
+        match self {
+            Self::Final(usage) => Self::Unfinished { so_far: Some(usage), text_bytes: 0 },
+            other => other,
+        }
+    }
+}
+
 /// Returns the bytes of text and tool calls in an answer, which the vendor wrote as tokens.
 fn text_bytes(answer: &ModelAnswer) -> usize {
     let calls = answer.tool_calls.iter().map(|call| call.name.len() + call.input.len());
@@ -109,6 +119,8 @@ mod tests {
         let so_far = Some(Usage { output_tokens: 1, ..usage });
         assert_eq!(charge(RATES, AnswerCount::Unfinished { so_far, text_bytes: 9 }), (370, true));
         assert_eq!(charge(RATES, AnswerCount::Unfinished { so_far, text_bytes: 0 }), (170, true));
+        assert_eq!(charge(RATES, AnswerCount::Final(usage).as_estimate()), (270, true));
+        assert_eq!(charge(RATES, AnswerCount::Nothing.as_estimate()), (0, false));
         assert_eq!(charge(Rates::default(), AnswerCount::UNANSWERED), (0, false), "it is free");
     }
 

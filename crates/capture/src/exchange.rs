@@ -11,7 +11,7 @@ use reenact_record::PolicyMode;
 use reenact_record::observation::{Admission, EndCause, ExchangeEnd, HeaderList, Observation};
 use reenact_record::policy_engine::{Money, PolicyRefusal};
 use reenact_wire::call_ids::CallIds;
-use reenact_wire::{Endpoint, ToolCall, Usage, Vendor};
+use reenact_wire::{Endpoint, ToolCall, Usage, Vendor, exchange};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -87,6 +87,8 @@ struct EnforcedExchange {
     vendor: Vendor,
     /// Ids for tool calls of the answer that come without one.
     call_ids: Option<CallIds>,
+    /// Model that the request asks.
+    model: String,
     /// Pieces of a model's answer, shared with the queue. They are parsed for their usage if the front end did
     /// not report it.
     pieces: Vec<Bytes>,
@@ -134,9 +136,10 @@ impl ExchangeRecorder {
 
     /// Sets the decision under which the request goes out.
     pub(crate) fn enforce(&mut self, gate: Arc<PolicyGate>, admitted: AdmittedCall, vendor: Vendor) {
-        let AdmittedCall { admission, reserved, call_ids } = admitted;
+        let AdmittedCall { admission, reserved, call_ids, model } = admitted;
         let (pieces, usage) = (Vec::new(), UsageSoFar::Unknown);
-        self.enforced = Some(EnforcedExchange { gate, admission, reserved, vendor, call_ids, pieces, usage });
+        self.enforced =
+            Some(EnforcedExchange { gate, admission, reserved, vendor, call_ids, model, pieces, usage });
     }
 
     /// Counts the times of the exchange from now on: the request leaves.
@@ -273,7 +276,8 @@ impl ExchangeRecorder {
             return self.end_written.take();
         }
         self.note_tool_calls(&cause);
-        let parsed_body = self.book_cost(&cause);
+        let is_another = self.note_answering_model();
+        let parsed_body = self.book_cost(&cause, is_another);
         // The queue sets the number of the job.
         let (job, latency) = (0, self.elapsed());
         let end = ExchangeEnd { job, cause, is_too_long: self.is_too_long, latency };
@@ -302,12 +306,31 @@ impl ExchangeRecorder {
         ));
     }
 
+    /// Has the model judged that answered, if the answer of a model names one. Returns true if it is another than the one that was
+    /// asked.
+    fn note_answering_model(&self) -> bool {
+        let Some(EnforcedExchange { gate, vendor, model, pieces, .. }) = &self.enforced else { return false };
+        let (Some(head), Some(endpoint)) = (&self.head, self.endpoint) else { return false };
+        if !is_success(head.status) || !endpoint.calls_a_model() {
+            return false;
+        }
+        // What could be decoded of an answer that broke off may name the model, too.
+        let body = decode::decode_whole(&head.codings, &pieces.concat(), true, self.max_body_bytes);
+        let answering = exchange::answering_model(endpoint, head.is_stream, &body.unwrap_or_default());
+        answering.is_some_and(|answering| {
+            gate.note_answering_model(*vendor, model, &answering);
+            !vendor.is_same_model(model, &answering)
+        })
+    }
+
     /// Books the cost of the call with the policy gate, so that it counts in the next decision. Returns the
-    /// count for the record; `None` without an envelope.
-    fn book_cost(&mut self, cause: &EndCause<'_>) -> Option<ParsedBody> {
+    /// count for the record; `None` without an envelope. `is_another` is true if another model answered than was asked.
+    fn book_cost(&mut self, cause: &EndCause<'_>, is_another: bool) -> Option<ParsedBody> {
         let EnforcedExchange { gate, admission, reserved, vendor, pieces, usage, .. } =
             self.enforced.take()?;
         let count = self.answer_count(cause, usage, &pieces);
+        // Tokens of another model have prices of their own.
+        let count = if is_another { count.as_estimate() } else { count };
         if let Some(charge) = Charge::of(&admission, vendor, count) {
             gate.book_cost(reserved, &charge);
         }
@@ -335,8 +358,7 @@ impl ExchangeRecorder {
         }
         let body = decode::decode_whole(&head.codings, &pieces.concat(), true, self.max_body_bytes);
         let body = body.unwrap_or_default();
-        let answer = parsed_body::parse_answer(self.endpoint, head.status, head.is_stream, &body);
-        AnswerCount::of(answer.as_ref(), is_whole)
+        parsed_body::answer_count(self.endpoint, head.status, head.is_stream, is_whole, &body)
     }
 }
 

@@ -89,6 +89,21 @@ pub(crate) fn parse_answer(
     if is_success(status) { exchange::parse_answer(endpoint, is_stream, body) } else { None }
 }
 
+/// Returns the tokens of a decoded answer. `is_whole` is true if its end was received.
+pub(crate) fn answer_count(
+    endpoint: Option<Endpoint>,
+    status: u16,
+    is_stream: bool,
+    is_whole: bool,
+    body: &[u8],
+) -> AnswerCount {
+    // Vendors do not charge for requests that they refuse.
+    if !is_success(status) {
+        return AnswerCount::Nothing;
+    }
+    AnswerCount::of(parse_answer(endpoint, status, is_stream, body).as_ref(), is_whole)
+}
+
 /// Returns true for the status of a request that succeeded: 200 to 299.
 pub(crate) fn is_success(status: u16) -> bool {
     (200..300).contains(&status)

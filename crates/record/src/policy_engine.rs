@@ -8,15 +8,16 @@ use core::time::Duration;
 use std::collections::BTreeSet;
 
 use reenact_formats::key::KeyId;
-use reenact_formats::rer::envelope::approvers::pinned_keys;
+use reenact_formats::rer::envelope::approvers::{PinnedApprovers, pinned_keys};
 pub use reenact_formats::rer::envelope::money::Money;
 pub use reenact_formats::rer::envelope::permission::SignerType;
-use reenact_formats::rer::envelope::permission::{ApprovalRule, Envelope};
+use reenact_formats::rer::envelope::permission::{ApprovalRule, Envelope, EnvelopeEnforcement};
 pub use reenact_formats::rer::envelope::policy::{Action, EnvelopeRule};
 use reenact_formats::rer::envelope::policy::{
     ActionHistory, CostEstimate, EnvelopeDecision, PolicyRequest, decide,
 };
 use reenact_json::Shown;
+use reenact_wire::Vendor;
 use reenact_wire::request_form::{FormFindings, undated_tool};
 use reenact_wire::request_path::PathFault;
 
@@ -216,6 +217,44 @@ impl PolicyEngine {
         Self { envelope, mode, history, reserved_cost, uncounted }
     }
 
+    /// Returns an engine that permits these models, tools and forms, and limits nothing.
+    pub fn permitting(
+        allowed_models: BTreeSet<String>,
+        allowed_tools: BTreeSet<String>,
+        allowed_forms: BTreeSet<String>,
+    ) -> Self {
+        Self::new(Envelope {
+            allowed_models,
+            allowed_tools,
+            allowed_forms,
+            max_steps: None,
+            max_spend: None,
+            rate_limit_rpm: None,
+            expiry: None,
+            required_approvals: Vec::new(),
+            required_signer_types: Vec::new(),
+            approvers: PinnedApprovers::Absent,
+            authorised_until: None,
+            enforcement: EnvelopeEnforcement::Enforced,
+        })
+    }
+
+    /// Returns the actions of the run so far.
+    pub fn history(&self) -> &ActionHistory {
+        &self.history
+    }
+
+    /// Returns the number of actions that began in the 60 seconds before `at` (since 1970).
+    pub fn actions_in_last_minute(&self, at: Duration) -> u64 {
+        self.history.actions_in_last_minute(i128::try_from(at.as_nanos()).unwrap_or(i128::MAX))
+    }
+
+    /// Returns the sum of what was spent, what is reserved for calls under way, and what stays reserved for calls whose cost
+    /// nobody told.
+    pub fn committed_cost(&self) -> Money {
+        self.history.spent().plus(self.reserved_cost).plus(self.uncounted.reserved)
+    }
+
     /// Returns true if the envelope limits spending.
     pub fn limits_spending(&self) -> bool {
         self.envelope.max_spend.is_some()
@@ -326,6 +365,24 @@ impl PolicyEngine {
         Err(PolicyRefusal { rule: EnvelopeRule::AllowedTools.name(), reason, retry_after: None })
     }
 
+    /// Checks whether a model may have answered a request for `asked`: an edition of that, which was judged itself, or one that is
+    /// on the list.
+    pub fn check_answering_model(
+        &self,
+        vendor: Vendor,
+        asked: &str,
+        answering: &str,
+    ) -> Result<(), PolicyRefusal> {
+        let mut named =
+            core::iter::once(asked).chain(self.envelope.allowed_models.iter().map(String::as_str));
+        if named.any(|name| vendor.is_same_model(name, answering)) {
+            return Ok(());
+        }
+        let (asked, answering) = (Shown::new(asked), Shown::new(answering));
+        let reason = format!("\"{asked}\" was asked, and \"{answering}\" answered, which is not on the list");
+        Err(PolicyRefusal { rule: EnvelopeRule::AllowedModels.name(), reason, retry_after: None })
+    }
+
     /// Returns the paths of unknown forms that the envelope allows.
     pub fn allowed_forms(&self) -> &BTreeSet<String> {
         &self.envelope.allowed_forms
@@ -345,10 +402,15 @@ impl PolicyEngine {
                 retry_after: None,
             });
         }
-        if findings.unknown.is_empty() {
-            Ok(())
-        } else {
-            Err(PolicyRefusal::unlisted_forms(&findings.unknown))
+        if !findings.unknown.is_empty() {
+            return Err(PolicyRefusal::unlisted_forms(&findings.unknown));
+        }
+        match findings.models.first().filter(|_| self.limits_spending()) {
+            Some(model) => Err(PolicyRefusal::uncountable(&format!(
+                "the model \"{}\" may take part in it, at prices of its own",
+                Shown::new(model)
+            ))),
+            None => Ok(()),
         }
     }
 

@@ -127,6 +127,8 @@ pub(crate) struct AdmittedCall {
     pub(crate) reserved: Money,
     /// Ids for tool calls of the answer that come without one.
     pub(crate) call_ids: Option<CallIds>,
+    /// Model that the request asks.
+    pub(crate) model: String,
 }
 
 impl PolicyGate {
@@ -161,7 +163,7 @@ impl PolicyGate {
         let nothing = ParsedRequest::default();
         let parsed = parsed_body.request.clone().filter(|_| parsed_body.fault.is_none());
         let parsed = parsed.as_deref().unwrap_or(&nothing);
-        let info = self.model_request_info(&request, &parsed_body, parsed);
+        let info = ModelRequestInfo::of(&request, &parsed_body, parsed, &self.prices);
         let mut approval_id: Option<String> = None;
         let mut has_results = true;
         // Moved into the observation when the request is admitted.
@@ -169,13 +171,7 @@ impl PolicyGate {
         loop {
             let (step, mut queued) = self.decide(|state, at| {
                 let mut outcome = Vec::new();
-                let wanted = ProposedAction {
-                    action: Action::Model,
-                    name: info.model,
-                    at,
-                    expected_cost: info.highest_cost,
-                    is_approved: approval_id.is_some(),
-                };
+                let wanted = ProposedAction { is_approved: approval_id.is_some(), ..info.proposed(at) };
                 // Results are judged once, conditions that may have changed meanwhile again.
                 let brings = std::mem::take(&mut has_results).then_some(&interface);
                 let ruling = state.judge_request(&info, brings, &wanted, &mut outcome);
@@ -203,7 +199,8 @@ impl PolicyGate {
                     let queued = queued.pop().ok_or_else(PolicyRefusal::unrecorded)?;
                     let reserved = info.highest_cost.unwrap_or_default();
                     let call_ids = info.request.call_ids.clone();
-                    return Ok((AdmittedCall { admission, reserved, call_ids }, queued));
+                    let model = info.model.to_owned();
+                    return Ok((AdmittedCall { admission, reserved, call_ids, model }, queued));
                 }
                 AdmissionStep::Refuse(refused) => return Err(refused),
                 AdmissionStep::AskApproval(needed) => {
@@ -280,14 +277,22 @@ impl PolicyGate {
         }
     }
 
+    /// Records a denial if another model answered than the one that was asked, and the envelope does not permit it. The answer is
+    /// paid for by then, and so not held back: the denial makes the audit find the rule broken.
+    pub(crate) fn note_answering_model(&self, vendor: Vendor, asked: &str, answering: &str) {
+        if let Err(refused) = self.permissions.check_answering_model(vendor, asked, answering) {
+            // Only the end of the recording refuses a note, and then there is no record to write it to.
+            let _ = self.decide(|_, at| {
+                let denied = denied_action(Action::Model, answering, at, &refused);
+                ((), vec![(warning::unenforced(denied, None), None)])
+            });
+        }
+    }
+
     /// Books the cost of a finished call in place of what was reserved for it. If the cost is an estimate, the
     /// reservation stays: the call may have cost as much.
     pub(crate) fn book_cost(&self, reserved: Money, charge: &Charge) {
-        let engine = &mut lock(&self.state).engine;
-        match charge.is_estimate {
-            true => engine.keep_reserved(reserved, charge.amount),
-            false => engine.settle_cost(reserved, charge.amount),
-        }
+        lock(&self.state).book_cost(reserved, charge);
     }
 
     /// Returns true if the envelope limits spending.
@@ -323,35 +328,6 @@ impl PolicyGate {
         self.mode == PolicyMode::Enforce && self.recorder.has_unrecorded()
     }
 
-    /// Collects the parts of a request that are decided on.
-    fn model_request_info<'r>(
-        &self,
-        request: &InboundRequest<'_>,
-        parsed_body: &ParsedRequestBody,
-        parsed: &'r ParsedRequest,
-    ) -> ModelRequestInfo<'r> {
-        let model = parsed.model.as_deref().unwrap_or_default();
-        // A body that cannot be decoded names no model, and reading it costs nothing.
-        let length = if parsed_body.fault.is_some() { 0 } else { parsed_body.body(request).len() };
-        let vendor = vendor_and_endpoint(request).0;
-        let rates = match vendor.is_free_path(&request.path) {
-            true => Some(Rates::default()),
-            false => self.prices.rates(vendor, model),
-        };
-        let bound = parsed.output;
-        let own_limit = || self.prices.max_output_tokens(vendor, model);
-        let max_output_tokens = bound.max_tokens.unwrap_or_else(own_limit);
-        let highest = |rates: Rates| rates.highest_cost(length, max_output_tokens, bound.answers);
-        ModelRequestInfo {
-            request: parsed,
-            model,
-            rates,
-            input_cost: rates.map_or(0, |rates| rates.input_estimate(length)),
-            max_output_tokens,
-            highest_cost: rates.map(|rates| Money::from_picodollars(highest(rates))),
-        }
-    }
-
     /// Returns the masked body of a request for an approver.
     fn shown_body(&self, request: &InboundRequest<'_>, parsed_body: &ParsedRequestBody) -> String {
         let body = if parsed_body.fault.is_some() { &[] } else { parsed_body.body(request) };
@@ -382,7 +358,47 @@ impl AdmissionStep<Admission<'static>, PolicyRefusal, NeededApproval> {
     }
 }
 
-impl ModelRequestInfo<'_> {
+impl<'r> ModelRequestInfo<'r> {
+    /// Collects the parts of a request that are decided on.
+    fn of(
+        request: &InboundRequest<'_>,
+        parsed_body: &ParsedRequestBody,
+        parsed: &'r ParsedRequest,
+        prices: &PriceTable,
+    ) -> Self {
+        let model = parsed.model.as_deref().unwrap_or_default();
+        // A body that cannot be decoded names no model, and reading it costs nothing.
+        let length = if parsed_body.fault.is_some() { 0 } else { parsed_body.body(request).len() };
+        let vendor = vendor_and_endpoint(request).0;
+        let rates = match vendor.is_free_path(&request.path) {
+            true => Some(Rates::default()),
+            false => prices.rates(vendor, model),
+        };
+        let bound = parsed.output;
+        let own_limit = || prices.max_output_tokens(vendor, model);
+        let max_output_tokens = bound.max_tokens.unwrap_or_else(own_limit);
+        let highest = |rates: Rates| rates.highest_cost(length, max_output_tokens, bound.answers);
+        Self {
+            request: parsed,
+            model,
+            rates,
+            input_cost: rates.map_or(0, |rates| rates.input_estimate(length)),
+            max_output_tokens,
+            highest_cost: rates.map(|rates| Money::from_picodollars(highest(rates))),
+        }
+    }
+
+    /// Returns the call as an action that is not approved yet.
+    fn proposed(&self, at: Duration) -> ProposedAction<'r> {
+        ProposedAction {
+            action: Action::Model,
+            name: self.model,
+            at,
+            expected_cost: self.highest_cost,
+            is_approved: false,
+        }
+    }
+
     /// Returns the decision to admit the request, with the estimated cost of reading it in picodollars.
     fn admission(&self, at: Duration, approval_id: Option<String>) -> Admission<'static> {
         let estimate = u64::try_from(self.input_cost).unwrap_or(u64::MAX);
@@ -410,6 +426,15 @@ impl ModelRequestInfo<'_> {
 }
 
 impl GateState {
+    /// Books the cost of a finished call in place of what was reserved for it. If the cost is an estimate, the
+    /// reservation stays: the call may have cost as much.
+    fn book_cost(&mut self, reserved: Money, charge: &Charge) {
+        match charge.is_estimate {
+            true => self.engine.keep_reserved(reserved, charge.amount),
+            false => self.engine.settle_cost(reserved, charge.amount),
+        }
+    }
+
     /// Refuses a call whose cost nobody could count, if the envelope limits spending.
     fn check_countable(&self, request: &ParsedRequest) -> Result<(), PolicyRefusal> {
         match request.output.uncountable.filter(|_| self.engine.limits_spending()) {

@@ -119,7 +119,10 @@ impl GateState {
 }
 
 /// Returns a decision that has no effect, with the refusal if there is one.
-fn unenforced(decision: Observation<'static>, refused: Option<PolicyRefusal>) -> Observation<'static> {
+pub(super) fn unenforced(
+    decision: Observation<'static>,
+    refused: Option<PolicyRefusal>,
+) -> Observation<'static> {
     let Observation::Decision(decision) = decision else { return decision };
     let denial = refused.map(|refused| (refused.rule.into(), refused.reason.into()));
     let denial = denial.or(decision.denial);

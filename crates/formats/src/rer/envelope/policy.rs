@@ -102,7 +102,7 @@ impl ActionHistory {
 
     /// Returns the number of actions that began in the 60 seconds before `at`; one that began exactly 60 seconds
     /// before does not count.
-    fn actions_in_last_minute(&self, at: i128) -> u64 {
+    pub fn actions_in_last_minute(&self, at: i128) -> u64 {
         (self.recent.len() - self.recent.partition_point(|began| at - began >= MINUTE)) as u64
     }
 }
