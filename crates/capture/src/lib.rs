@@ -17,7 +17,7 @@
 //! |---|---|
 //! | `capture` | entry point for front ends |
 //! | `exchange`, `stream_end` | one exchange while it runs |
-//! | `policy_gate` | decisions on requests and tools, approvals |
+//! | `policy_gate` | decisions on requests and tools, approvals; the same decisions on a run that is over |
 //! | `queue`, `recorder_thread` | path from front ends to the journal, in order |
 //! | `event_builder`, `body`, `body_decoder` | events made of observations |
 //! | `parsed_body` | bodies that were parsed once and are handed on |
@@ -51,7 +51,9 @@ pub use self::capture::Capture;
 pub use self::error::Unrecorded;
 pub use self::exchange::{ExchangeHandle, ExchangeRecorder, RecordingGuard, SharedExchange};
 pub use self::parsed_body::is_stream;
-pub use self::policy_gate::{EnforcedPolicy, PolicyGate};
+pub use self::policy_gate::{
+    EnforcedPolicy, PolicyGate, PolicyTrial, RequestNeeds, TrialAnswer, TrialDecision, TrialTotals,
+};
 pub use self::queue::JobWritten;
 pub use self::recovery::{LeftoverLog, Recovered};
 

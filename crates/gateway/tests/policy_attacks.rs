@@ -16,8 +16,14 @@ mod messages;
 #[path = "policy_attacks/responses.rs"]
 mod responses;
 
-use reenact_record::PolicyMode;
-use reenact_testkit::{Script, ScriptedReply, ScriptedVendor, Vendor};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use reenact_capture::observation::{BodyBytes, HeaderList, InboundRequest};
+use reenact_capture::{PolicyTrial, RequestNeeds, TrialDecision};
+use reenact_record::{PolicyEngine, PolicyMode};
+use reenact_testkit::{Script, ScriptStep, ScriptedAnswer, ScriptedReply, ScriptedVendor, Vendor};
+use reenact_wire::price::PriceTable;
 use reenact_wire::{Endpoint, PROTOCOLS};
 use support::LiveRun;
 use support::client::TestClient;
@@ -50,10 +56,19 @@ pub(crate) enum AttackKind {
     UnknownInterface,
     /// An answer that asks for a tool which is not allowed.
     ForbiddenCall,
+    /// An answer that asks for such a tool where only some clients look: in an error, in an object where a list belongs, behind a
+    /// character that ends a line for some.
+    HiddenCall,
+    /// A path that servers read in different ways.
+    OddPath,
+    /// A call whose cost nobody could count, under a limit on spending.
+    UncountableCall,
+    /// A call that could cost more than the limit.
+    HighestCost,
 }
 
 impl AttackKind {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 16] = [
         Self::VendorTool,
         Self::HiddenTool,
         Self::NamedLikeAllowed,
@@ -66,7 +81,16 @@ impl AttackKind {
         Self::ForbiddenResult,
         Self::UnknownInterface,
         Self::ForbiddenCall,
+        Self::HiddenCall,
+        Self::OddPath,
+        Self::UncountableCall,
+        Self::HighestCost,
     ];
+
+    /// Returns true if the request itself is denied, with no limit in the envelope.
+    fn is_in_request(self) -> bool {
+        !matches!(self, Self::ForbiddenCall | Self::HiddenCall | Self::UncountableCall | Self::HighestCost)
+    }
 }
 
 /// Row of the table.
@@ -78,8 +102,10 @@ pub(crate) struct Attack {
     pub(crate) body: &'static str,
     /// Rule that denies it; `None` if the interface has no such attack, and `reason` says why.
     pub(crate) rule: Option<&'static str>,
-    /// Reason of the denial.
+    /// Reason of the denial, or the beginning of it where it tells a cost.
     pub(crate) reason: &'static str,
+    /// Answer of the vendor: status, content type and body. `None` for an attack by the request.
+    pub(crate) answer: Option<(u16, &'static str, &'static str)>,
 }
 
 /// Returns a row for an attack on the usual path.
@@ -89,7 +115,7 @@ pub(crate) const fn attack(
     rule: &'static str,
     reason: &'static str,
 ) -> Attack {
-    Attack { kind, path: None, body, rule: Some(rule), reason }
+    Attack { kind, path: None, body, rule: Some(rule), reason, answer: None }
 }
 
 /// Returns a row for an attack on another path.
@@ -99,13 +125,23 @@ pub(crate) const fn attack_at(
     rule: &'static str,
     reason: &'static str,
 ) -> Attack {
-    Attack { kind, path: Some(path), body: "{}", rule: Some(rule), reason }
+    Attack { kind, path: Some(path), body: "{}", rule: Some(rule), reason, answer: None }
+}
+
+/// Returns a row for an answer that hides a call of `pay`; its input has the word `hidden`.
+pub(crate) const fn hidden_call(
+    body: &'static str,
+    answer: (u16, &'static str, &'static str),
+    reason: &'static str,
+) -> Attack {
+    let (kind, rule) = (AttackKind::HiddenCall, Some("allowed_tools"));
+    Attack { kind, path: None, body, rule, reason, answer: Some(answer) }
 }
 
 #[allow(dead_code, reason = "every interface has every kind so far")]
 /// Returns a row for a kind of attack that the interface does not have.
 pub(crate) const fn absent(kind: AttackKind, reason: &'static str) -> Attack {
-    Attack { kind, path: None, body: "", rule: None, reason }
+    Attack { kind, path: None, body: "", rule: None, reason, answer: None }
 }
 
 /// Rows of one interface.
@@ -155,7 +191,7 @@ async fn no_attack_reaches_its_vendor() {
     let run = envelope().start(&vendor);
     let mut denials = 0;
     for table in &TABLES {
-        for attack in table.attacks.iter().filter(|attack| attack.kind != AttackKind::ForbiddenCall) {
+        for attack in table.attacks.iter().filter(|attack| attack.kind.is_in_request()) {
             let Some(rule) = attack.rule else { continue };
             let path = attack.path.unwrap_or(table.path);
             let response = client(&run, table.endpoint).post(path, attack.body).await;
@@ -177,7 +213,7 @@ async fn no_attack_reaches_its_vendor() {
 async fn a_run_that_warns_names_every_attack_and_lets_it_pass() {
     let vendor = ScriptedVendor::start(Script::echo()).unwrap();
     for table in &TABLES {
-        for attack in table.attacks.iter().filter(|attack| attack.kind != AttackKind::ForbiddenCall) {
+        for attack in table.attacks.iter().filter(|attack| attack.kind.is_in_request()) {
             let Some(rule) = attack.rule else { continue };
             let run = EnforcedRun { policy_mode: PolicyMode::Warn, ..envelope() }.start(&vendor);
             let sent = vendor.requests().len();
@@ -208,6 +244,56 @@ async fn no_forbidden_call_reaches_its_agent() {
         }
     }
     run.seal().await.assert_rules_pass();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_hidden_call_reaches_its_agent() {
+    for table in &TABLES {
+        for attack in table.attacks {
+            let Some((status, content_type, body)) = attack.answer else { continue };
+            let script = Script::answering(move |_| ScriptedAnswer {
+                steps: vec![ScriptStep::send(body)],
+                ..ScriptedAnswer::empty(status).header("content-type", content_type)
+            });
+            let vendor = ScriptedVendor::start(script).unwrap();
+            let run = envelope().start(&vendor);
+            let response = client(&run, table.endpoint).post(table.path, attack.body).await;
+            let due = format!("denied by {}: {}", attack.rule.unwrap(), attack.reason.replace('"', "\\\""));
+            let text = response.text();
+            assert!(text.contains(&due) && !text.contains("hidden"), "{attack:?}: {text}");
+            assert_eq!(vendor.requests().len(), 1, "{attack:?}");
+            run.seal().await.assert_rules_pass();
+        }
+    }
+}
+
+/// Calls that nobody could count, and calls that could cost more than the limit, are denied before they are made.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_call_passes_the_limit_on_spending() {
+    let vendor = ScriptedVendor::start(Script::echo()).unwrap();
+    for table in &TABLES {
+        for attack in table.attacks {
+            let limit = match attack.kind {
+                AttackKind::UncountableCall => "1000",
+                AttackKind::HighestCost => "0.015",
+                _ => continue,
+            };
+            let run = EnforcedRun {
+                models: envelope().models,
+                ..EnforcedRun::with_limits(&format!("{{\"max_spend_usd\":{limit}}}"))
+            };
+            let run = run.start(&vendor);
+            let response = client(&run, table.endpoint).post(table.path, attack.body).await;
+            let due = format!(
+                "reenact: denied by {}: {}",
+                attack.rule.unwrap(),
+                attack.reason.replace('"', "\\\"")
+            );
+            assert!(response.text().contains(&due), "{attack:?}: {}", response.text());
+            assert_eq!((response.status(), vendor.requests().len()), (403, 0), "{attack:?}");
+            run.seal().await.assert_rules_pass();
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -253,5 +339,72 @@ async fn an_allowed_form_hides_nothing() {
     let sealed = run.seal().await;
     for rule in ["allowed_models", "allowed_tools"] {
         assert_eq!(sealed.verdict(rule).0, reenact_verify::audit::AuditVerdict::Inconclusive, "{rule}");
+    }
+}
+
+/// A trial of an envelope on a run that is over decides on every row as the gate did while it ran.
+#[test]
+fn a_trial_decides_as_the_gate_does() {
+    let engine = |run: &EnforcedRun| PolicyEngine::permitting(set(&run.models), set(&run.tools), set(&[]));
+    for table in &TABLES {
+        let vendor = table.endpoint.vendor().unwrap();
+        for attack in table.attacks.iter().filter(|attack| attack.kind.is_in_request()) {
+            let Some(rule) = attack.rule else { continue };
+            let mut trial = PolicyTrial::new(engine(&envelope()), PriceTable::list_prices());
+            let request = inbound(vendor, attack.path.unwrap_or(table.path), attack.body);
+            let decisions = trial.request(0, &request, vendor.base_path(), Duration::from_secs(1));
+            let denials: Vec<_> = decisions.into_iter().filter_map(|decision| decision.denial).collect();
+            assert_eq!(denials, [(rule.to_owned(), attack.reason.to_owned())], "{attack:?}");
+        }
+        for control in table.controls {
+            let mut trial = PolicyTrial::new(engine(&envelope()), PriceTable::list_prices());
+            let request = inbound(vendor, table.path, control);
+            let decisions = trial.request(0, &request, vendor.base_path(), Duration::from_secs(1));
+            assert!(decisions.iter().all(|decision| decision.denial.is_none()), "{control}: {decisions:?}");
+        }
+    }
+}
+
+/// Grants a request all that it is found to need: then it passes, unless an obstacle is named that nothing averts.
+#[test]
+fn what_a_request_needs_lets_it_pass() {
+    let mut passed = 0;
+    for table in &TABLES {
+        let vendor = table.endpoint.vendor().unwrap();
+        for attack in table.attacks.iter().filter(|attack| attack.kind.is_in_request()) {
+            let request = inbound(vendor, attack.path.unwrap_or(table.path), attack.body);
+            let RequestNeeds { models, vendor_tools, forms, obstacle } =
+                RequestNeeds::of(&request, vendor.base_path()).unwrap();
+            let tools = vendor_tools.into_iter().chain(["lookup".to_owned(), "pay".to_owned()]).collect();
+            let engine = PolicyEngine::permitting(models, tools, forms);
+            let mut trial = PolicyTrial::new(engine, PriceTable::list_prices());
+            let decisions = trial.request(0, &request, vendor.base_path(), Duration::from_secs(1));
+            let request = decisions.last().unwrap();
+            let due = obstacle.map(|refused| (refused.rule.to_owned(), refused.reason));
+            // A result without a call that was seen, or a request without a model, is denied whatever is on the lists.
+            let is_unseen = |decision: &TrialDecision| decision.name == "unknown" || decision.name.is_empty();
+            if due.is_none() && decisions.iter().any(is_unseen) {
+                continue;
+            }
+            assert_eq!(request.denial, due, "{attack:?}: {decisions:?}");
+            passed += usize::from(due.is_none());
+        }
+    }
+    assert!(passed > 40, "{passed}");
+}
+
+fn set(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+fn inbound(vendor: Vendor, path: &str, body: &'static str) -> InboundRequest<'static> {
+    InboundRequest {
+        provider: vendor.name().into(),
+        method: "POST".into(),
+        path: format!("{}{path}", vendor.base_path()).into(),
+        headers: HeaderList::default(),
+        has_trailers: false,
+        admission: None,
+        body: BodyBytes::Borrowed(body.as_bytes()),
     }
 }

@@ -3,13 +3,15 @@
 //!
 //! Decisions are made one at a time, in the order and with the times that the record has. So an auditor who
 //! evaluates the record reaches the same decisions. Start reading at [`PolicyGate::admit`] for requests and
-//! [`PolicyGate::admit_tools`] for the tool calls of an answer.
+//! [`PolicyGate::admit_tools`] for the tool calls of an answer. A [`PolicyTrial`] decides in the same way on a run that is over.
 
 mod approval;
 mod interface_check;
 mod results;
+mod trial;
 mod warning;
 
+pub use trial::{PolicyTrial, RequestNeeds, TrialAnswer, TrialDecision, TrialTotals};
 pub(crate) use warning::AnswerCalls;
 
 use std::collections::{BTreeMap, BTreeSet};

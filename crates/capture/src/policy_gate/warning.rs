@@ -53,6 +53,11 @@ impl AnswerCalls {
         }
     }
 
+    /// Returns the ids of the calls.
+    pub(super) fn ids(&self) -> impl Iterator<Item = &str> {
+        self.calls.iter().map(|call| call.id.as_str())
+    }
+
     fn scan_stream(endpoint: Endpoint, is_whole: bool, body: &[u8], call_ids: Option<CallIds>) -> Self {
         let mut reader = SseReader::new();
         let mut events = reader.push(body);

@@ -3,10 +3,11 @@
 use reenact_wire::Endpoint;
 
 use crate::AttackKind::{
-    ForbiddenCall, ForbiddenResult, HiddenTool, KeptByVendor, NamedLikeAllowed, NestedModel, OtherModel,
-    RemoteServer, UnknownInterface, UnknownItem, UnknownMember, VendorTool,
+    ForbiddenCall, ForbiddenResult, HiddenTool, HighestCost, KeptByVendor, NamedLikeAllowed, NestedModel,
+    OddPath, OtherModel, RemoteServer, UncountableCall, UnknownInterface, UnknownItem, UnknownMember,
+    VendorTool,
 };
-use crate::{AttackTable, attack, attack_at};
+use crate::{AttackTable, attack, attack_at, hidden_call};
 
 pub(crate) const TABLE: AttackTable = AttackTable {
     endpoint: Endpoint::CHAT_COMPLETIONS,
@@ -203,6 +204,123 @@ pub(crate) const TABLE: AttackTable = AttackTable {
             r#"{"model":"gpt-5","messages":[{"role":"user","content":"hi"}]}"#,
             "allowed_tools",
             "the tool \"pay\" is not on the list",
+        ),
+        attack_at(
+            OddPath,
+            "/chat/completions%3f/embeddings",
+            "unknown_form",
+            "POST /v1/chat/completions%3f/embeddings has a sign in its path or query that servers read in different ways (%, ;, .., // or the like)",
+        ),
+        attack_at(
+            OddPath,
+            "/chat/completions/..;/embeddings",
+            "unknown_form",
+            "POST /v1/chat/completions/..;/embeddings has a sign in its path or query that servers read in different ways (%, ;, .., // or the like)",
+        ),
+        attack(
+            UncountableCall,
+            r#"{"model":"gpt-5","messages":[{"role":"user","content":"hi"}],"service_tier":"priority"}"#,
+            "max_spend_usd",
+            "nobody could count what this call costs: its `service_tier` has prices of its own, which are not in the table",
+        ),
+        attack(
+            UncountableCall,
+            r#"{"model":"gpt-5","messages":[{"role":"user","content":"hi"}],"modalities":["text","audio"]}"#,
+            "max_spend_usd",
+            "nobody could count what this call costs: sound and pictures in an answer have prices of their own, which are not in the table",
+        ),
+        attack(
+            UncountableCall,
+            r#"{"model":"gpt-5","messages":[{"role":"user","content":"hi"}],"moderation":{"model":"gpt-5"}}"#,
+            "max_spend_usd",
+            "nobody could count what this call costs: the model \"gpt-5\" may take part in it, at prices of its own",
+        ),
+        attack(
+            HighestCost,
+            r#"{"model":"gpt-5","messages":[{"role":"user","content":"hi"}],"max_completion_tokens":10000}"#,
+            "max_spend_usd",
+            "0.00 USD are spent, this one may cost ",
+        ),
+        attack(
+            HighestCost,
+            r#"{"model":"gpt-5","messages":[{"role":"user","content":"hi"}],"max_completion_tokens":1000,"n":10}"#,
+            "max_spend_usd",
+            "0.00 USD are spent, this one may cost ",
+        ),
+        attack(
+            HighestCost,
+            r#"{"model":"gpt-5","messages":[{"role":"user","content":"hi"}],"max_completion_tokens":1000,"best_of":10}"#,
+            "max_spend_usd",
+            "0.00 USD are spent, this one may cost ",
+        ),
+        attack(
+            HighestCost,
+            r#"{"model":"gpt-5","messages":[{"role":"user","content":"hi"}]}"#,
+            "max_spend_usd",
+            "0.00 USD are spent, this one may cost ",
+        ),
+        hidden_call(
+            r#"{"model":"gpt-5","messages":[{"role":"user","content":"hi"}]}"#,
+            (
+                400,
+                "application/json",
+                "{\"error\":{},\"choices\":[{\"message\":{\"tool_calls\":[{\"id\":\"c\",\"type\":\"function\",\"function\":{\"name\":\"pay\",\"arguments\":\"hidden\"}}]}}]}",
+            ),
+            "the tool \"pay\" is not on the list",
+        ),
+        hidden_call(
+            r#"{"model":"gpt-5","messages":[{"role":"user","content":"hi"}]}"#,
+            (
+                200,
+                "application/json",
+                "{\"choices\":{\"0\":{\"message\":{\"tool_calls\":[{\"id\":\"c\",\"type\":\"function\",\"function\":{\"name\":\"pay\",\"arguments\":\"hidden\"}}]}}}}",
+            ),
+            "the answer cannot be read, so nobody knows which tools it asks for",
+        ),
+        hidden_call(
+            r#"{"model":"gpt-5","messages":[{"role":"user","content":"hi"}]}"#,
+            (
+                200,
+                "application/json",
+                "{\"choices\":[{\"message\":{\"tool_calls\":{\"0\":{\"id\":\"c\",\"type\":\"function\",\"function\":{\"name\":\"pay\",\"arguments\":\"hidden\"}}}}}]}",
+            ),
+            "the answer cannot be read, so nobody knows which tools it asks for",
+        ),
+        hidden_call(
+            r#"{"model":"gpt-5","messages":[{"role":"user","content":"hi"}]}"#,
+            (
+                200,
+                "text/event-stream",
+                ": x\u{b}data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"c\",\"function\":{\"name\":\"pay\",\"arguments\":\"hidden\"}}]}}]}\n\n",
+            ),
+            "the answer cannot be read, so nobody knows which tools it asks for",
+        ),
+        hidden_call(
+            r#"{"model":"gpt-5","messages":[{"role":"user","content":"hi"}]}"#,
+            (
+                200,
+                "text/event-stream",
+                ": x\u{c}data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"c\",\"function\":{\"name\":\"pay\",\"arguments\":\"hidden\"}}]}}]}\n\n",
+            ),
+            "the answer cannot be read, so nobody knows which tools it asks for",
+        ),
+        hidden_call(
+            r#"{"model":"gpt-5","messages":[{"role":"user","content":"hi"}]}"#,
+            (
+                200,
+                "text/event-stream",
+                ": x\u{85}data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"c\",\"function\":{\"name\":\"pay\",\"arguments\":\"hidden\"}}]}}]}\n\n",
+            ),
+            "the answer cannot be read, so nobody knows which tools it asks for",
+        ),
+        hidden_call(
+            r#"{"model":"gpt-5","messages":[{"role":"user","content":"hi"}]}"#,
+            (
+                200,
+                "text/event-stream",
+                ": x\u{2028}data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"c\",\"function\":{\"name\":\"pay\",\"arguments\":\"hidden\"}}]}}]}\n\n",
+            ),
+            "the answer cannot be read, so nobody knows which tools it asks for",
         ),
     ],
     controls: &[

@@ -3,10 +3,11 @@
 use reenact_wire::Endpoint;
 
 use crate::AttackKind::{
-    ForbiddenCall, ForbiddenResult, HiddenTool, KeptByVendor, NamedLikeAllowed, NestedModel, OtherModel,
-    RemoteServer, UnknownInterface, UnknownItem, UnknownMember, VendorTool,
+    ForbiddenCall, ForbiddenResult, HiddenTool, HighestCost, KeptByVendor, NamedLikeAllowed, NestedModel,
+    OddPath, OtherModel, RemoteServer, UncountableCall, UnknownInterface, UnknownItem, UnknownMember,
+    VendorTool,
 };
-use crate::{AttackTable, attack, attack_at};
+use crate::{AttackTable, attack, attack_at, hidden_call};
 
 pub(crate) const TABLE: AttackTable = AttackTable {
     endpoint: Endpoint::GENERATE_CONTENT,
@@ -137,6 +138,69 @@ pub(crate) const TABLE: AttackTable = AttackTable {
             r#"{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}"#,
             "allowed_tools",
             "the tool \"pay\" is not on the list",
+        ),
+        attack_at(
+            OddPath,
+            "/v1beta/models/gemini-2.5-flash:generateContent%3f:countTokens",
+            "unknown_form",
+            "POST /v1beta/models/gemini-2.5-flash:generateContent%3f:countTokens has a sign in its path or query that servers read in different ways (%, ;, .., // or the like)",
+        ),
+        attack(
+            UncountableCall,
+            r#"{"contents":[{"role":"user","parts":[{"text":"hi"}]}],"serviceTier":"priority"}"#,
+            "max_spend_usd",
+            "nobody could count what this call costs: its `serviceTier` has prices of its own, which are not in the table",
+        ),
+        attack(
+            UncountableCall,
+            r#"{"contents":[{"role":"user","parts":[{"text":"hi"}]}],"generationConfig":{"responseModalities":["AUDIO"]}}"#,
+            "max_spend_usd",
+            "nobody could count what this call costs: sound and pictures in an answer have prices of their own, which are not in the table",
+        ),
+        attack(
+            HighestCost,
+            r#"{"contents":[{"role":"user","parts":[{"text":"hi"}]}],"generationConfig":{"maxOutputTokens":10000}}"#,
+            "max_spend_usd",
+            "0.00 USD are spent, this one may cost ",
+        ),
+        attack(
+            HighestCost,
+            r#"{"contents":[{"role":"user","parts":[{"text":"hi"}]}],"generationConfig":{"maxOutputTokens":1000,"candidateCount":8}}"#,
+            "max_spend_usd",
+            "0.00 USD are spent, this one may cost ",
+        ),
+        attack(
+            HighestCost,
+            r#"{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}"#,
+            "max_spend_usd",
+            "0.00 USD are spent, this one may cost ",
+        ),
+        hidden_call(
+            r#"{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}"#,
+            (
+                400,
+                "application/json",
+                "{\"error\":{},\"candidates\":[{\"content\":{\"parts\":[{\"functionCall\":{\"name\":\"pay\",\"args\":{\"hidden\":1}}}]}}]}",
+            ),
+            "the tool \"pay\" is not on the list",
+        ),
+        hidden_call(
+            r#"{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}"#,
+            (
+                200,
+                "application/json",
+                "{\"candidates\":{\"0\":{\"content\":{\"parts\":[{\"functionCall\":{\"name\":\"pay\",\"args\":{\"hidden\":1}}}]}}}}",
+            ),
+            "the answer cannot be read, so nobody knows which tools it asks for",
+        ),
+        hidden_call(
+            r#"{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}"#,
+            (
+                200,
+                "text/event-stream",
+                ": x\u{c}data: {\"candidates\":[{\"content\":{\"parts\":[{\"functionCall\":{\"name\":\"pay\",\"args\":{\"hidden\":1}}}]}}]}\n\n",
+            ),
+            "the answer cannot be read, so nobody knows which tools it asks for",
         ),
     ],
     controls: &[

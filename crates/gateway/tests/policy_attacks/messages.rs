@@ -3,10 +3,11 @@
 use reenact_wire::Endpoint;
 
 use crate::AttackKind::{
-    ForbiddenCall, ForbiddenResult, HiddenTool, KeptByVendor, NamedLikeAllowed, NestedModel, OtherModel,
-    RemoteServer, UnknownInterface, UnknownItem, UnknownMember, VendorTool,
+    ForbiddenCall, ForbiddenResult, HiddenTool, HighestCost, KeptByVendor, NamedLikeAllowed, NestedModel,
+    OddPath, OtherModel, RemoteServer, UncountableCall, UnknownInterface, UnknownItem, UnknownMember,
+    VendorTool,
 };
-use crate::{AttackTable, attack, attack_at};
+use crate::{AttackTable, attack, attack_at, hidden_call};
 
 pub(crate) const TABLE: AttackTable = AttackTable {
     endpoint: Endpoint::MESSAGES,
@@ -149,6 +150,57 @@ pub(crate) const TABLE: AttackTable = AttackTable {
             r#"{"model":"claude-sonnet-4-5","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}"#,
             "allowed_tools",
             "the tool \"pay\" is not on the list",
+        ),
+        attack_at(
+            OddPath,
+            "/v1/messages/..;/count_tokens",
+            "unknown_form",
+            "POST /v1/messages/..;/count_tokens has a sign in its path or query that servers read in different ways (%, ;, .., // or the like)",
+        ),
+        attack(
+            UncountableCall,
+            r#"{"model":"claude-sonnet-4-5","max_tokens":10000,"messages":[{"role":"user","content":"hi"}],"speed":"fast"}"#,
+            "max_spend_usd",
+            "nobody could count what this call costs: its `speed` has prices of its own, which are not in the table",
+        ),
+        attack(
+            UncountableCall,
+            r#"{"model":"claude-sonnet-4-5","max_tokens":10000,"messages":[{"role":"user","content":"hi"}],"fallbacks":[{"model":"claude-sonnet-4-5"}]}"#,
+            "max_spend_usd",
+            "nobody could count what this call costs: the model \"claude-sonnet-4-5\" may take part in it, at prices of its own",
+        ),
+        attack(
+            HighestCost,
+            r#"{"model":"claude-sonnet-4-5","max_tokens":10000,"messages":[{"role":"user","content":"hi"}]}"#,
+            "max_spend_usd",
+            "0.00 USD are spent, this one may cost ",
+        ),
+        hidden_call(
+            r#"{"model":"claude-sonnet-4-5","max_tokens":10000,"messages":[{"role":"user","content":"hi"}]}"#,
+            (
+                400,
+                "application/json",
+                "{\"type\":\"error\",\"content\":[{\"type\":\"tool_use\",\"id\":\"c\",\"name\":\"pay\",\"input\":{\"hidden\":1}}]}",
+            ),
+            "the tool \"pay\" is not on the list",
+        ),
+        hidden_call(
+            r#"{"model":"claude-sonnet-4-5","max_tokens":10000,"messages":[{"role":"user","content":"hi"}]}"#,
+            (
+                200,
+                "application/json",
+                "{\"type\":\"message\",\"content\":{\"0\":{\"type\":\"tool_use\",\"id\":\"c\",\"name\":\"pay\",\"input\":{\"hidden\":1}}}}",
+            ),
+            "the answer cannot be read, so nobody knows which tools it asks for",
+        ),
+        hidden_call(
+            r#"{"model":"claude-sonnet-4-5","max_tokens":10000,"messages":[{"role":"user","content":"hi"}]}"#,
+            (
+                200,
+                "text/event-stream",
+                "event: x\u{85}data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"tool_use\",\"id\":\"c\",\"name\":\"pay\",\"input\":{\"hidden\":1}}}\n\n",
+            ),
+            "the answer cannot be read, so nobody knows which tools it asks for",
         ),
     ],
     controls: &[

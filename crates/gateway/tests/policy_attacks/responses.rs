@@ -3,10 +3,11 @@
 use reenact_wire::Endpoint;
 
 use crate::AttackKind::{
-    ForbiddenCall, ForbiddenResult, HiddenTool, KeptByVendor, NamedLikeAllowed, NestedModel, OtherModel,
-    RemoteServer, UnknownInterface, UnknownItem, UnknownMember, VendorTool,
+    ForbiddenCall, ForbiddenResult, HiddenTool, HighestCost, KeptByVendor, NamedLikeAllowed, NestedModel,
+    OddPath, OtherModel, RemoteServer, UncountableCall, UnknownInterface, UnknownItem, UnknownMember,
+    VendorTool,
 };
-use crate::{AttackTable, attack, attack_at};
+use crate::{AttackTable, attack, attack_at, hidden_call};
 
 pub(crate) const TABLE: AttackTable = AttackTable {
     endpoint: Endpoint::RESPONSES,
@@ -209,6 +210,63 @@ pub(crate) const TABLE: AttackTable = AttackTable {
             r#"{"model":"gpt-5","input":"hi"}"#,
             "allowed_tools",
             "the tool \"pay\" is not on the list",
+        ),
+        attack_at(
+            OddPath,
+            "/responses//",
+            "unknown_form",
+            "POST /v1/responses// has a sign in its path or query that servers read in different ways (%, ;, .., // or the like)",
+        ),
+        attack(
+            UncountableCall,
+            r#"{"model":"gpt-5","input":"hi","background":true}"#,
+            "max_spend_usd",
+            "nobody could count what this call costs: `background` puts the answer off, so that its cost is never seen",
+        ),
+        attack(
+            UncountableCall,
+            r#"{"model":"gpt-5","input":"hi","moderation":{"model":"gpt-5"}}"#,
+            "max_spend_usd",
+            "nobody could count what this call costs: the model \"gpt-5\" may take part in it, at prices of its own",
+        ),
+        attack(
+            HighestCost,
+            r#"{"model":"gpt-5","input":"hi","max_output_tokens":10000}"#,
+            "max_spend_usd",
+            "0.00 USD are spent, this one may cost ",
+        ),
+        attack(
+            HighestCost,
+            r#"{"model":"gpt-5","input":"hi"}"#,
+            "max_spend_usd",
+            "0.00 USD are spent, this one may cost ",
+        ),
+        hidden_call(
+            r#"{"model":"gpt-5","input":"hi"}"#,
+            (
+                500,
+                "application/json",
+                "{\"error\":{},\"output\":[{\"type\":\"function_call\",\"call_id\":\"c\",\"name\":\"pay\",\"arguments\":\"hidden\"}]}",
+            ),
+            "the tool \"pay\" is not on the list",
+        ),
+        hidden_call(
+            r#"{"model":"gpt-5","input":"hi"}"#,
+            (
+                200,
+                "application/json",
+                "{\"output\":{\"0\":{\"type\":\"function_call\",\"call_id\":\"c\",\"name\":\"pay\",\"arguments\":\"hidden\"}}}",
+            ),
+            "the answer cannot be read, so nobody knows which tools it asks for",
+        ),
+        hidden_call(
+            r#"{"model":"gpt-5","input":"hi"}"#,
+            (
+                200,
+                "text/event-stream",
+                "id: x\u{2028}data: {\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":{\"type\":\"function_call\",\"call_id\":\"c\",\"name\":\"pay\",\"arguments\":\"hidden\"}}\n\n",
+            ),
+            "the answer cannot be read, so nobody knows which tools it asks for",
         ),
     ],
     controls: &[
