@@ -273,3 +273,41 @@ fn a_wrong_authorization_begins_nothing() {
         "...\n[..]; authorised by [..] (trusted as platform)\n...\n",
     );
 }
+
+/// The seal of a platform's own run covers its envelope, too. Moved into the place of an authorization it authorises nobody.
+#[test]
+fn a_platforms_own_seal_is_no_authorization() {
+    let project = TestProject::new(Script::travel());
+    envelope(&project, "", "");
+    for name in ["default", "platform"] {
+        project.run(&["keys", "generate", name]).expect(0, "...\n", "");
+    }
+    let own =
+        ["record", "-q", "--key", "platform", "--envelope", "envelope.toml", "--", REENACT, "demo-agent"];
+    project.run(&own).expect(0, "...\n", "");
+    let sealed = project.run(&["policy", "show", "last", "--json"]).stdout;
+    let exported = project.run(&["keys", "export", "platform"]).stdout;
+    let member = |text: &str, name: &str| {
+        let (_, rest) = text
+            .replace("\": \"", "\":\"")
+            .split_once(&format!("\"{name}\":\""))
+            .map(|(a, b)| (a.to_owned(), b.to_owned()))
+            .unwrap();
+        rest.split('"').next().unwrap().to_owned()
+    };
+    let (signature, key_id) = (member(&sealed, "signature"), member(&exported, "kid"));
+    let requests = project.vendor.requests().len();
+    for (runtime, why) in [
+        (",\"runtime_key_id\":\"*\"", "the authorization is not signed by [..]"),
+        ("", "the authorization by [..] is of the form of 0.1.0: [..]"),
+    ] {
+        let forged =
+            format!("\"authorization\":{{\"key_id\":\"{key_id}\"{runtime},\"signature\":\"{signature}\"}}");
+        let text =
+            sealed.replacen("\"metadata\":{", &format!("\"metadata\":{{{forged},"), 1).replace(",}", "}");
+        assert!(text.contains(&forged), "{text}");
+        fs::write(project.folder.path().join("envelope.json"), text).unwrap();
+        project.run(&RECORD_AUTHORISED).expect(125, "", &format!("reenact: envelope.json: {why}\n...\n"));
+    }
+    assert_eq!(project.vendor.requests().len(), requests);
+}
