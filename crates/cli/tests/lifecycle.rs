@@ -16,6 +16,7 @@ mod lifecycle {
     mod kills;
     mod memory;
     mod planted;
+    mod policies;
     pub(crate) mod project;
     mod records;
     mod replays;

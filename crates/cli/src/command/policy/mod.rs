@@ -1,11 +1,14 @@
-//! `reenact policy`: checks, authorises and shows envelopes, the permissions of a run, and answers what waits for an approval.
+//! `reenact policy`: writes, checks, tries, authorises and shows envelopes, the permissions of a run, and answers what waits for an approval.
 //!
 //! Parsing is in the module `envelope` of this crate. Start reading at `check`, the simplest of these commands.
 
 pub(super) mod approve;
 mod check;
+mod init;
 mod show;
 mod sign;
+mod trial;
+mod try_out;
 
 use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -17,7 +20,7 @@ use reenact_json::shown::is_unsafe;
 use crate::envelope::summary_lines;
 use crate::output::CommandError;
 
-/// What a run may do: check, authorise and read envelopes, and approve what waits
+/// What a run may do: write, check, try, authorise and read envelopes, and approve what waits
 ///
 /// An envelope says which models and tools may be called, how often, until when, for how much, and what needs an approval. People
 /// write it as `[envelope]` in TOML; a run carries it as signed JSON.
@@ -30,7 +33,9 @@ pub(super) struct PolicyArgs {
 
 #[derive(clap::Subcommand)]
 enum PolicyCommand {
+    Init(init::PolicyInitArgs),
     Check(check::PolicyCheckArgs),
+    Try(try_out::PolicyTryArgs),
     Sign(sign::PolicySignArgs),
     Show(show::PolicyShowArgs),
     Approve(approve::PolicyApproveArgs),
@@ -40,7 +45,9 @@ impl PolicyArgs {
     /// Runs the subcommand.
     pub(super) fn run(&self) -> Result<u8, CommandError> {
         match &self.command {
+            PolicyCommand::Init(command) => command.run(),
             PolicyCommand::Check(command) => command.run(),
+            PolicyCommand::Try(command) => command.run(),
             PolicyCommand::Sign(command) => command.run(),
             PolicyCommand::Show(command) => command.run(),
             PolicyCommand::Approve(command) => command.run(),
