@@ -3,7 +3,7 @@
 use core::cmp::Ordering;
 
 use crate::name_order::NameOrder;
-use crate::string;
+use crate::{name_sort, string};
 
 /// Offsets of a name: of the byte behind its opening quote, and of its closing quote.
 pub(crate) type NameSpan = (u32, u32);
@@ -36,8 +36,8 @@ pub(crate) fn name_text(input: &[u8], (start, end): NameSpan) -> &[u8] {
     input.get(start as usize..end as usize).unwrap_or_default()
 }
 
-/// Sorts names and returns the later one of the first two that are equal, if there are any. Equal names keep the order of the
-/// text. `are_plain` is true if all names are ASCII without escapes.
+/// Sorts names and returns one that repeats an earlier name, if there are any. `are_plain` is true if all names are ASCII without
+/// escapes. Afterwards only the start of each span counts.
 pub(crate) fn sort_names(
     input: &[u8],
     names: &mut [NameSpan],
@@ -46,6 +46,8 @@ pub(crate) fn sort_names(
 ) -> Option<NameSpan> {
     let repeated = if are_plain && names.len() <= MAX_ON_STACK {
         sort_on_stack(input, names)
+    } else if names.len() > MAX_COMPARED {
+        return name_sort::sort(input, names, are_plain, order);
     } else {
         let compare = |a: &NameSpan, b: &NameSpan| order.compare(name_text(input, *a), name_text(input, *b));
         names.sort_by(compare);
@@ -56,6 +58,9 @@ pub(crate) fn sort_names(
 
 /// Largest number of members that are sorted on the stack.
 const MAX_ON_STACK: usize = 16;
+
+/// Largest number of names that are compared with each other. Comparing many misses the cache with nearly every name.
+const MAX_COMPARED: usize = 64;
 
 /// Sorts the plain names of a small object by their sort keys, and by their whole text only where the keys are equal. Returns
 /// the index of the first of two equal names.

@@ -42,6 +42,9 @@ pub struct Scanner<'a> {
     name_order: NameOrder,
 }
 
+/// Largest number of names for which memory is kept after their object; a scan of the same object would need as much again.
+const MAX_KEPT_NAMES: usize = 1 << 16;
+
 type Result<T> = core::result::Result<T, SyntaxError>;
 
 /// Result of the recursive functions. The error is boxed, which keeps the result of good input small: see
@@ -505,6 +508,10 @@ impl<'a> Scanner<'a> {
         }
         if let Some(disorder) = &mut self.unsorted {
             disorder.push(object.start, names);
+        }
+        if names.len() > MAX_KEPT_NAMES {
+            self.names.truncate(object.names_start);
+            self.names.shrink_to(MAX_KEPT_NAMES);
         }
         Ok(())
     }
