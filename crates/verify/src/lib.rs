@@ -105,6 +105,11 @@ pub fn verify(bytes: &[u8], keys: &Keys, options: &Options) -> Report {
 
 /// Verifies as [`verify`] does, large records on the threads of `workers`.
 pub fn verify_with(bytes: &[u8], keys: &Keys, options: &Options, workers: &Workers<'_>) -> Report {
+    report_on_bytes(bytes, keys, options, workers).bounded()
+}
+
+/// Returns the report on any bytes, with lists of any length.
+fn report_on_bytes(bytes: &[u8], keys: &Keys, options: &Options, workers: &Workers<'_>) -> Report {
     // Lines are never looked for in an archive.
     let is_lines = options.format.is_some_and(|id| matches!(id.row().recognition, RecognitionRule::Lines(_)));
     if let Some(container) = Container::detect(bytes).filter(|_| !is_lines) {
@@ -140,7 +145,7 @@ pub fn verify_members_with(
 ) -> Report {
     match options.format.or_else(|| members.format()) {
         Some(id) => match checker(id) {
-            Some(checker) => (checker.members)(members, keys, options, workers),
+            Some(checker) => (checker.members)(members, keys, options, workers).bounded(),
             None => unrecognised_report(&Unrecognised::NotJudged(id.name())),
         },
         None => unrecognised_report(&Unrecognised::OtherMembers),
@@ -159,7 +164,7 @@ pub fn broken_archive_report(broken: &BrokenArchive, options: &Options) -> Repor
             .and_then(of_format),
     };
     match report_on {
-        Some(report_on) => report_on(&BrokenContainer::Archive(error)),
+        Some(report_on) => report_on(&BrokenContainer::Archive(error)).bounded(),
         None => unrecognised_report(&Unrecognised::Archive(error.to_string())),
     }
 }
@@ -169,7 +174,7 @@ pub fn broken_archive_report(broken: &BrokenArchive, options: &Options) -> Repor
 pub(crate) fn broken_folder_report(format: Option<FormatId>, fault: &str) -> Report {
     let of_format = |id| checker(id)?.broken_report;
     match format.and_then(of_format).or_else(|| of_format(FormatId::RerBundle)) {
-        Some(report_on) => report_on(&BrokenContainer::Folder(fault)),
+        Some(report_on) => report_on(&BrokenContainer::Folder(fault)).bounded(),
         None => unrecognised_report(&Unrecognised::OtherMembers),
     }
 }

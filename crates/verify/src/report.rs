@@ -10,6 +10,8 @@ use reenact_json::shown::is_unsafe;
 use reenact_json::{Digest, Shown};
 
 use crate::audit::Audit;
+pub use crate::capped::{MAX_LIST_ITEMS, MAX_TEXT_BYTES};
+use crate::capped::{cap_lines, cap_text};
 use crate::check::{Check, CheckId};
 use crate::keys::{Keys, Trust};
 use crate::verdict::{MissingKey, Verdict};
@@ -247,6 +249,38 @@ impl Report {
         for check in self.checks.iter_mut().filter(|check| check.id == id && check.holds == Some(true)) {
             check.holds = None;
         }
+    }
+
+    /// Holds every list and text to the bounds of a report. Every check that fails keeps a reason.
+    pub(crate) fn bounded(mut self) -> Self {
+        if self.reasons.len() > MAX_LIST_ITEMS {
+            let each = MAX_LIST_ITEMS / self.checks.len().max(1);
+            let mut kept = Vec::new();
+            for check in &self.checks {
+                let own = format!("{}: ", check.id);
+                let reasons = self.reasons.iter().filter_map(|reason| reason.strip_prefix(&own));
+                let mut reasons: Vec<String> = reasons.map(str::to_owned).collect();
+                cap_lines(&mut reasons, each);
+                kept.extend(reasons.into_iter().map(|reason| own.clone() + &reason));
+            }
+            self.reasons = kept;
+        }
+        cap_lines(&mut self.reasons, MAX_LIST_ITEMS);
+        if let ReportDetails::ModelIo { violations } = &mut self.details {
+            if violations.len() > MAX_LIST_ITEMS {
+                let more = violations.len() - MAX_LIST_ITEMS;
+                violations.truncate(MAX_LIST_ITEMS);
+                self.notes.insert(0, format!("{more} more violations are not listed"));
+            }
+            violations.iter_mut().for_each(|violation| cap_text(&mut violation.message));
+        }
+        cap_lines(&mut self.notes, MAX_LIST_ITEMS);
+        for rule in self.audit.iter_mut().flat_map(|audit| &mut audit.rules) {
+            cap_text(&mut rule.reason);
+        }
+        cap_text(&mut self.format);
+        cap_text(&mut self.summary);
+        self
     }
 
     /// Sorts the reasons by the order of the checks; those of one check stay in the order in which they were found.

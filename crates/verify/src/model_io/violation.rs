@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::CHECKS;
+use crate::capped::MAX_LIST_ITEMS;
 use crate::check::CheckId;
 pub use crate::report::Violation;
 
@@ -51,11 +53,10 @@ struct LocatedViolation {
 
 /// All violations found so far.
 ///
-/// A session within the limits has at most six violations per interaction, so its list is complete. The
-/// list of a longer one may not be, but the counts are.
+/// The counts are complete. The list is up to [`MAX_LIST_ITEMS`], of which each rule has [`MAX_REASONS`] in any case.
 #[derive(Debug, Default)]
 pub(super) struct Violations {
-    /// Violations that are listed, at most about [`MAX_LISTED`].
+    /// Violations that are listed, at most [`MAX_LIST_ITEMS`].
     listed: Vec<LocatedViolation>,
     /// Counts by rule.
     counts: BTreeMap<CheckId, ViolationCount>,
@@ -70,9 +71,11 @@ struct ViolationCount {
     listed: usize,
 }
 
-/// Number of violations that are listed. A hostile file of some megabytes could cause gigabytes of
-/// them.
-pub(super) const MAX_LISTED: usize = 100_000;
+/// Number of violations up to which any is listed. The rest of the list is kept for rules that have few in it.
+const MAX_OF_ANY_RULE: usize = MAX_LIST_ITEMS - RULES * MAX_REASONS;
+
+/// Number of rules that a violation can have: the checks and PARSE.
+const RULES: usize = CHECKS.len() + 1;
 
 /// Number of reasons of one check that a report spells out. Of each rule, as many are listed in any
 /// case.
@@ -83,7 +86,7 @@ impl Violations {
     pub(super) fn push(&mut self, rule: CheckId, path: ViolationPath, message: impl FnOnce() -> String) {
         let count = self.counts.entry(rule).or_default();
         count.total += 1;
-        if self.listed.len() < MAX_LISTED || count.listed < MAX_REASONS {
+        if self.listed.len() < MAX_OF_ANY_RULE || count.listed < MAX_REASONS {
             count.listed += 1;
             self.listed.push(LocatedViolation { rule, path, message: message() });
         }
@@ -182,9 +185,10 @@ mod tests {
         };
         let mut violations = many(60_000);
         violations.append(many(60_000));
-        assert_eq!(violations.unlisted(), 20_000);
+        assert_eq!(violations.unlisted(), 120_000 - MAX_OF_ANY_RULE);
+        violations.push(MI2, ViolationPath::Member("model_id"), String::new);
         let reasons = violations.reasons();
-        assert_eq!((reasons.len(), reasons[20].1.as_str()), (21, "and 119980 more of this kind"));
-        assert_eq!(violations.into_list().len(), MAX_LISTED);
+        assert_eq!((reasons.len(), reasons[21].1.as_str()), (22, "and 119980 more of this kind"));
+        assert_eq!(violations.into_list().len(), MAX_OF_ANY_RULE + 1);
     }
 }

@@ -24,7 +24,7 @@ use crate::report::{NOTHING_TO_CHECK, Report};
 /// check needs a key: Replay Bundles are not signed.
 pub fn verify(snapshot: &BundleSnapshot) -> Report {
     if let Some(fault) = snapshot.fault() {
-        return unreadable_report(snapshot, fault);
+        return unreadable_report(snapshot, fault).bounded();
     }
     let mut report = Report::new(format_name(snapshot.manifest()), &CHECKS);
     match parse_manifest(snapshot.manifest()) {
@@ -40,7 +40,7 @@ pub fn verify(snapshot: &BundleSnapshot) -> Report {
     report.notes.extend(archive::lost_artifact_note(snapshot.manifest().unwrap_or_default()));
     report.sort_reasons();
     report.summary = summary(&report, snapshot);
-    report
+    report.bounded()
 }
 
 /// Parses the manifest.

@@ -37,7 +37,7 @@ impl ReplayVerifier<'_> {
         }
         report.sort_reasons();
         report.summary = self.summary(&report);
-        report
+        report.bounded()
     }
 
     /// Checks everything that is known only at the end of the file.
