@@ -105,3 +105,31 @@ fn nobody_who_hears_complaints_is_no_crash() {
         assert_eq!(output.status.code(), Some(code), "{arguments:?}");
     }
 }
+
+/// Neither a device nor a pipe that never ends keeps the verifier.
+#[cfg(unix)]
+#[test]
+fn what_never_ends_is_judged() {
+    use std::io::Write as _;
+
+    let folder = Folder::with_repository();
+    let arguments = ["--json", "--digest", "/dev/zero"];
+    let output = support::command(program(), &folder).args(arguments).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("\"recognised: it is not JSON: line 1, column 1"), "{said}");
+    assert!(said.contains("\"digests\":{}"), "the digest of what was not read: {said}");
+    let mut child = support::command(program(), &folder)
+        .args(["--json", "-"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    // The pipe breaks when the verifier has ended.
+    while input.write_all(&b"y\n".repeat(8_000)).is_ok() {}
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("\"recognised: it is not JSON: line 1, column 1"), "{said}");
+}

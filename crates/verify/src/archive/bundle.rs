@@ -15,12 +15,12 @@ use reenact_formats::format::MANIFEST_FILE;
 use reenact_formats::recognise::recognise_manifest;
 use reenact_formats::replay_bundle::is_in_layout;
 use reenact_formats::{FORMATS, FormatId};
-#[cfg(feature = "disk")]
-use reenact_json::Limits;
 use reenact_pack::{Container, PackError};
 
 use super::{OpenedArchive, from_unpacked};
 use crate::Options;
+#[cfg(feature = "disk")]
+use crate::disk::{MAX_PIPE_BYTES, pipe_too_large};
 use crate::members::BundleMembers;
 use crate::replay_bundle::{self, BundleSnapshot, SnapshotFault};
 
@@ -181,9 +181,8 @@ impl<R: Read> Read for RewindableReader<'_, R> {
         if self.keeps_buffer.get() {
             self.buffer.extend_from_slice(out.get(..count).unwrap_or_default());
             self.position = self.buffer.len();
-            if self.position > Limits::MAX_BYTES {
-                let text = format!("it is larger than {} bytes", Limits::MAX_BYTES);
-                return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
+            if self.position > MAX_PIPE_BYTES {
+                return Err(pipe_too_large(MAX_PIPE_BYTES));
             }
         } else if self.position > 0 {
             (self.buffer, self.position) = (Vec::new(), 0);

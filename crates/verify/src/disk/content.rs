@@ -8,12 +8,16 @@ use std::io::{self, BufReader, Read, Seek};
 use std::path::Path;
 
 use reenact_formats::FormatId;
-use reenact_json::{Digest, Shown};
+use reenact_formats::replay_jsonl::DETECTION_BYTES;
+use reenact_json::{Digest, Shown, is_broken_prefix};
 use reenact_pack::{Container, PackError, gunzip};
 
 use super::argument::{RecordPath, folder_format};
 use super::folder::{self, FolderEntry};
-use super::{file_digest, read_bounded, replay_stream, snapshot, unreadable_target};
+use super::{
+    MAX_PIPE_BYTES, file_digest, pipe_too_large, read_file, read_pipe, replay_stream, snapshot,
+    unreadable_target,
+};
 use crate::archive::{self, OpenedArchive};
 use crate::members::BrokenArchive;
 use crate::read_ahead::ReadAhead;
@@ -29,6 +33,8 @@ use crate::{
 pub enum RecordContent {
     /// Content of a file that is not an archive.
     Bytes(Vec<u8>),
+    /// First bytes of a text with a syntax error, of which the rest was not read: it would not change the report.
+    Beginning(Vec<u8>),
     /// Members of an archive or of a bundle's folder.
     Members(BundleMembers),
     /// Report on a REPLAY.jsonl. It was verified while it was read, since it may be larger than the
@@ -52,7 +58,9 @@ impl RecordContent {
     /// Verifies the content; large documents use the `workers`.
     pub fn verify_with(&self, keys: &Keys, options: &Options, workers: &Workers<'_>) -> Report {
         match self {
-            Self::Bytes(bytes) => verify_with(bytes, keys, options, &workers.for_document(bytes.len())),
+            Self::Bytes(bytes) | Self::Beginning(bytes) => {
+                verify_with(bytes, keys, options, &workers.for_document(bytes.len()))
+            }
             Self::Members(members) => verify_members_with(members, keys, options, workers),
             Self::Replay(report) | Self::Bundle(report) => report.as_ref().clone(),
             Self::Broken(broken) => broken_archive_report(broken, options),
@@ -112,7 +120,10 @@ pub fn open_with(
             }
             file.rewind().map_err(failed)?;
             let Some(container) = Container::detect(&first) else {
-                return read_bounded(file, found.len()).map(RecordContent::Bytes).map_err(failed);
+                if first.len() == DETECTION_BYTES && is_broken_prefix(&first) {
+                    return Ok(RecordContent::Beginning(first));
+                }
+                return read_file(file, found.len()).map(RecordContent::Bytes).map_err(failed);
             };
             if container == Container::TarGz
                 && options.format.is_none_or(|format| format == FormatId::ReplayBundle)
@@ -173,13 +184,36 @@ fn open_pipe(
             options,
         )?)));
     }
-    let container = Container::detect(&first);
+    let Some(container) = Container::detect(&first) else {
+        return read_document(first, reader, MAX_PIPE_BYTES);
+    };
     let reader = io::Cursor::new(first).chain(reader);
     match container {
-        Some(Container::TarGz) => content_of(archive::open_pipe(reader, options)),
-        None => read_bounded(reader, 0).map(RecordContent::Bytes),
-        Some(container) => {
-            content_of(archive::open(container, io::Cursor::new(read_bounded(reader, 0)?), options))
+        Container::TarGz => content_of(archive::open_pipe(reader, options)),
+        _ => content_of(archive::open(container, io::Cursor::new(read_pipe(reader)?), options)),
+    }
+}
+
+/// Reads the text of a document from a source that may never end. `text` is its beginning, of [`DETECTION_BYTES`] if there is
+/// more.
+///
+/// The text is scanned whenever twice as much of it was read, and reading ends at the first syntax error: what is no JSON needs
+/// as much memory as it takes to see that, and JSON is scanned about once more than in a file.
+fn read_document(mut text: Vec<u8>, mut rest: impl Read, max_bytes: usize) -> io::Result<RecordContent> {
+    if text.len() < DETECTION_BYTES {
+        return Ok(RecordContent::Bytes(text));
+    }
+    loop {
+        if is_broken_prefix(&text) {
+            return Ok(RecordContent::Beginning(text));
+        }
+        let wanted = text.len().min(max_bytes + 1 - text.len());
+        let count = rest.by_ref().take(wanted as u64).read_to_end(&mut text)?;
+        if text.len() > max_bytes {
+            return Err(pipe_too_large(max_bytes));
+        }
+        if count < wanted {
+            return Ok(RecordContent::Bytes(text));
         }
     }
 }
@@ -229,7 +263,8 @@ fn content_of(opened: Result<OpenedArchive, PackError>) -> io::Result<RecordCont
     })
 }
 
-/// Returns the entry `file` for the digests of a report; `None` for content that is not a file.
+/// Returns the entry `file` for the digests of a report; `None` for content that is not a file, or that was not read whole and
+/// cannot be read again.
 ///
 /// # Errors
 /// Fails if the file cannot be read again.
@@ -241,8 +276,92 @@ pub fn file_digest_entry(
         // The digest of a replay is computed while it is read, if `replay_options` asks for it.
         (RecordContent::Replay(_), _) => return Ok(None),
         (RecordContent::Bytes(bytes), _) => Digest::of(bytes),
-        (_, Some(RecordPath::File(path))) => file_digest(path)?,
+        (_, Some(RecordPath::File(path))) if path.is_file() => file_digest(path)?,
         _ => return Ok(None),
     };
     Ok(Some(("file", format!("sha256:{digest}"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Input without an end: a beginning, then a pattern for ever. Counts the bytes that were read from it.
+    struct EndlessInput<'a> {
+        beginning: &'a [u8],
+        pattern: &'a [u8],
+        read_bytes: usize,
+    }
+
+    impl Read for EndlessInput<'_> {
+        fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+            let all = self.beginning.iter().chain(self.pattern.iter().cycle());
+            // Whole patterns are skipped at once, so that each read costs only its own bytes.
+            let skipped = match self.read_bytes.checked_sub(self.beginning.len()) {
+                Some(past) => self.beginning.len() + past % self.pattern.len(),
+                None => self.read_bytes,
+            };
+            for (slot, byte) in out.iter_mut().zip(all.skip(skipped)) {
+                *slot = *byte;
+            }
+            self.read_bytes += out.len();
+            Ok(out.len())
+        }
+    }
+
+    /// Reads an input that never ends, with a limit of 4 MiB. Returns the result and the number of bytes that were read.
+    fn read_endless(beginning: &[u8], pattern: &[u8]) -> (io::Result<RecordContent>, usize) {
+        let mut input = EndlessInput { beginning, pattern, read_bytes: 0 };
+        let first = replay_stream::read_prefix(&mut input).unwrap();
+        let read = read_document(first, &mut input, 4 << 20);
+        (read, input.read_bytes)
+    }
+
+    #[test]
+    fn endless_junk_is_judged_by_its_beginning() {
+        for pattern in [&b"y\n"[..], &[0], &[0x9C, 0x56, 0xFF, 0x00, 0x0A], b"[", b"{\"a\":1}\n", b"\"\n"] {
+            let (read, read_bytes) = read_endless(b"", pattern);
+            assert!(matches!(read, Ok(RecordContent::Beginning(_))), "{pattern:?}");
+            assert_eq!(read_bytes, DETECTION_BYTES, "{pattern:?}");
+        }
+    }
+
+    #[test]
+    fn reading_ends_soon_after_the_first_error() {
+        let sound =
+            format!("{{\"artifact_version\":\"rer-artifact/0.2\",\"events\":[{}", "1,".repeat(100_000));
+        let (read, read_bytes) = read_endless(sound.as_bytes(), b"1,,");
+        let Ok(content @ RecordContent::Beginning(_)) = read else { panic!("{read:?}") };
+        assert_eq!(read_bytes, 256 << 10, "the next power of two behind {}", sound.len());
+        // The report is that of the whole text.
+        let whole = [sound.as_bytes(), &b"1,,".repeat(200_000)].concat();
+        let (keys, options) = (Keys::default(), Options::default());
+        assert_eq!(content.verify(&keys, &options), crate::verify(&whole, &keys, &options));
+    }
+
+    #[test]
+    fn an_endless_document_is_too_large() {
+        for (beginning, pattern) in [(&b""[..], &b" "[..]), (b"[", b"1,"), (b"\"", b"x"), (b"{\"a\":", b"7")]
+        {
+            let (read, read_bytes) = read_endless(beginning, pattern);
+            let error = read.expect_err("no end");
+            assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
+            assert_eq!(
+                error.to_string(),
+                "it is larger than 4194304 bytes, the most that is read from what is not a file: save it to a file, and give that"
+            );
+            assert_eq!(read_bytes, (4 << 20) + 1, "{pattern:?}");
+        }
+    }
+
+    #[test]
+    fn what_ends_is_read_whole() {
+        let text = format!("[{}1]", "1,".repeat(100_000));
+        for text in [&text, "y\n", "", &" ".repeat(DETECTION_BYTES)] {
+            let mut input = text.as_bytes();
+            let first = replay_stream::read_prefix(&mut input).unwrap();
+            let read = read_document(first, input, 4 << 20);
+            assert!(matches!(read, Ok(RecordContent::Bytes(bytes)) if bytes == text.as_bytes()));
+        }
+    }
 }

@@ -61,37 +61,55 @@ pub fn file_digest(path: &Path) -> Result<Digest, UnreadableTarget> {
     }
 }
 
-/// Reads a whole file of at most [`Limits::MAX_BYTES`] bytes.
+/// Reads a whole file of at most [`Limits::MAX_BYTES`] bytes, or of [`MAX_PIPE_BYTES`] if the path is a pipe or a device.
 ///
 /// # Errors
 /// Fails if the file cannot be read, or with the code `E_TOO_LARGE` if it is larger.
 pub fn read(path: &Path) -> Result<Vec<u8>, UnreadableTarget> {
     let failed = |error| unreadable_target(path, &error);
     let file = File::open(path).map_err(failed)?;
-    let expected = file.metadata().map_or(0, |found| found.len());
-    read_bounded(file, expected).map_err(failed)
+    let found = file.metadata().map_err(failed)?;
+    if found.is_file() { read_file(file, found.len()) } else { read_pipe(file) }.map_err(failed)
 }
 
-/// Reads standard input to its end, at most [`Limits::MAX_BYTES`] bytes.
+/// Reads standard input to its end, at most [`MAX_PIPE_BYTES`] bytes.
 ///
 /// # Errors
 /// Fails if the input cannot be read, or with the code `E_TOO_LARGE` if it is larger.
 pub fn read_standard_input() -> Result<Vec<u8>, UnreadableTarget> {
-    read_bounded(io::stdin().lock(), 0).map_err(|error| unreadable_target(Path::new("-"), &error))
+    read_pipe(io::stdin().lock()).map_err(|error| unreadable_target(Path::new("-"), &error))
 }
 
-/// Reads to EOF, at most [`Limits::MAX_BYTES`] bytes. `expected` is a hint for the size of the buffer, in
-/// bytes; 0 if unknown.
-pub(crate) fn read_bounded(reader: impl Read, expected: u64) -> io::Result<Vec<u8>> {
+/// Largest input that is kept in memory if it comes from a pipe or a device, in bytes. These may never end, while a file has a
+/// size that its owner sees.
+pub const MAX_PIPE_BYTES: usize = 256 << 20;
+
+/// Reads a file with this size to EOF, at most [`Limits::MAX_BYTES`] bytes.
+pub(crate) fn read_file(file: File, size_bytes: u64) -> io::Result<Vec<u8>> {
     let limit = Limits::MAX_BYTES as u64;
     let too_large =
         || io::Error::new(io::ErrorKind::FileTooLarge, format!("it is larger than {limit} bytes"));
-    if expected > limit {
+    if size_bytes > limit {
         return Err(too_large());
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or(0));
-    reader.take(limit + 1).read_to_end(&mut bytes)?;
+    let mut bytes = Vec::with_capacity(usize::try_from(size_bytes).unwrap_or(0));
+    file.take(limit + 1).read_to_end(&mut bytes)?;
     if bytes.len() > Limits::MAX_BYTES { Err(too_large()) } else { Ok(bytes) }
+}
+
+/// Reads a pipe or a device to EOF, at most [`MAX_PIPE_BYTES`] bytes.
+pub(crate) fn read_pipe(reader: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    reader.take(MAX_PIPE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > MAX_PIPE_BYTES { Err(pipe_too_large(MAX_PIPE_BYTES)) } else { Ok(bytes) }
+}
+
+/// Returns the error for more than `max_bytes` from a pipe or a device.
+pub(crate) fn pipe_too_large(max_bytes: usize) -> io::Error {
+    let text = format!(
+        "it is larger than {max_bytes} bytes, the most that is read from what is not a file: save it to a file, and give that"
+    );
+    io::Error::new(io::ErrorKind::FileTooLarge, text)
 }
 
 /// Translates an I/O error on a path into a message for people and a code for programs.

@@ -113,7 +113,8 @@ fn verify_content(content: &RecordContent, keys: &Keys) -> Report {
 
 /// Verifies content as what it is; `None` if that is no bundle.
 fn verify_if_bundle(content: &RecordContent, keys: &Keys) -> Option<Report> {
-    if matches!(content, RecordContent::Bytes(_) | RecordContent::Replay(_)) {
+    use RecordContent::{Beginning, Bytes, Replay};
+    if matches!(content, Bytes(_) | Beginning(_) | Replay(_)) {
         return None;
     }
     let report = content.verify(keys, &Options::default());
