@@ -4,6 +4,7 @@
 
 use std::io::{self, BufReader, Read};
 
+use proptest::prelude::*;
 use reenact_formats::replay_jsonl::ReplayJsonlEventKind;
 use reenact_formats::replay_jsonl::writer::{
     ReplayJsonlEvent, ReplayJsonlSession, ReplayJsonlWriter, SessionStatus,
@@ -306,6 +307,59 @@ fn events_that_are_not_defined_never_fail() {
     // The header is the first line, whatever stands before it.
     let report = report_of(format!("{{\"event\":\"Novelty\"}}\n{replay}"));
     assert_eq!(codes(&report), ["E_HEADER_NOT_FIRST"]);
+}
+
+/// Returns any JSON, with the names and the values that events of the document have among others.
+fn any_json() -> impl Strategy<Value = serde_json::Value> {
+    let leaf = prop_oneof![
+        Just(serde_json::Value::Null),
+        any::<bool>().prop_map(Into::into),
+        any::<i64>().prop_map(Into::into),
+        prop::num::f64::NORMAL.prop_map(Into::into),
+        "\\PC{0,12}".prop_map(Into::into),
+        Just("sha256:00".into()),
+    ];
+    let name = prop_oneof![
+        "\\PC{0,8}",
+        prop::sample::select(vec![
+            "id",
+            "t",
+            "tool",
+            "params",
+            "params_hash",
+            "session_id",
+            "version",
+            "result",
+            "type"
+        ])
+        .prop_map(str::to_owned),
+    ];
+    leaf.prop_recursive(6, 40, 6, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..6).prop_map(Into::into),
+            prop::collection::hash_map(name.clone(), inner, 0..6)
+                .prop_map(|members| serde_json::Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    /// Whatever an event holds that the document does not define, and wherever it stands behind the header.
+    #[test]
+    fn any_event_that_is_not_defined(
+        tag in prop_oneof![Just("RuntimeEvent".to_owned()), "[a-z][A-Za-z]{0,11}"],
+        members in prop::collection::hash_map("\\PC{0,8}", any_json(), 0..6),
+        at in 1_usize..,
+    ) {
+        let (replay, _) = session();
+        let mut lines: Vec<String> = replay.lines().map(str::to_owned).collect();
+        let mut event: serde_json::Map<String, serde_json::Value> = members.into_iter().collect();
+        event.insert("event".into(), tag.into());
+        lines.insert(1 + at % lines.len(), serde_json::Value::Object(event).to_string());
+        let report = report_of(lines.join("\n") + "\n");
+        prop_assert_eq!(&report.reasons, &[""; 0]);
+        prop_assert!(report.notes.iter().any(|note| note.starts_with("1 event of a kind that is not known here")));
+    }
 }
 
 #[test]
