@@ -18,6 +18,7 @@ mod replay;
 mod replay_bundle;
 mod rpk;
 mod session;
+mod shuffled;
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -62,7 +63,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
 }
 
 /// Measures and prints the rows whose names contain all of `arguments`, such as `10MB`, `cjk`,
-/// `bundle`, `convert`, `gateway`, `policy`, `replay` or `record`.
+/// `bundle`, `convert`, `gateway`, `policy`, `replay`, `record` or `shuffled`.
 ///
 /// In the table of artifacts, `sha-256` is the time of one hash of the file, `ratio` is `verify`
 /// divided by it, and `memory` is the peak memory of the verifier as a multiple of the file size
@@ -91,6 +92,7 @@ pub(crate) fn optimised(arguments: &[String]) -> Result<(), String> {
     bundle::rows(&folder, is_selected)?;
     rpk::rows(&folder, is_selected)?;
     session::rows(&folder, is_selected)?;
+    shuffled::rows(is_selected)?;
     replay::rows(&folder, is_selected)?;
     replay_bundle::rows(&folder, is_selected)?;
     #[cfg(feature = "gateway")]

@@ -53,7 +53,7 @@ impl BenchContent {
 
     /// Returns a payload; `seed` makes it differ from others.
     pub(super) fn payload(self, seed: u64) -> String {
-        let mut random = Xorshift(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+        let mut random = Xorshift::new(seed);
         match self {
             Self::Native | Self::NotCanonical => native(&mut random),
             Self::Escaped => {
@@ -120,11 +120,16 @@ fn quoted(text: &str) -> String {
 }
 
 /// Xorshift generator: the artifacts are the same in every run.
-struct Xorshift(u64);
+pub(super) struct Xorshift(u64);
 
 impl Xorshift {
+    /// Creates a generator; different seeds give different numbers.
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
     /// Returns the next 64 bits.
-    fn next(&mut self) -> u64 {
+    pub(super) fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
