@@ -11,6 +11,7 @@ use http::header::{CONTENT_LENGTH, HOST, HeaderMap};
 use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{Extensions, Method, Version};
+use http_body::Body;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
@@ -166,10 +167,10 @@ struct BodyTooLong;
 /// Largest buffer, in bytes, that is reserved because `content-length` announces a long body: 16 MiB.
 const MAX_RESERVED_BYTES: usize = 16 << 20;
 
-/// Reads a body of at most `limit` bytes, with at most `timeout` between two pieces. Returns the body, and true if
-/// trailers followed; `None` if the body broke off.
+/// Reads a body of at most `limit` bytes, with at most `timeout` between two pieces, however long the whole takes. Returns
+/// the body, and true if trailers followed; `None` if the body broke off.
 async fn read_limited(
-    mut body: Incoming,
+    mut body: impl Body<Data = Bytes> + Unpin,
     announced: usize,
     limit: usize,
     timeout: Duration,
@@ -197,4 +198,71 @@ async fn read_limited(
         }
     }
     Some(Ok((if more.is_empty() { first } else { more.freeze() }, has_trailers)))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+
+    use std::collections::VecDeque;
+    use std::convert::Infallible;
+    use std::pin::Pin;
+    use std::task::{Context, Poll, ready};
+
+    use http_body::Frame;
+    use tokio::time::{Instant, Sleep, sleep};
+
+    use super::*;
+
+    /// Body whose pieces come one after the other, each after a pause. Without a further piece it goes on for ever, or ends.
+    struct SlowBody {
+        pauses: VecDeque<Duration>,
+        ends: bool,
+        waiting: Option<Pin<Box<Sleep>>>,
+    }
+
+    impl Body for SlowBody {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            cx: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+            let Some(&pause) = self.pauses.front() else {
+                return if self.ends { Poll::Ready(None) } else { Poll::Pending };
+            };
+            ready!(self.waiting.get_or_insert_with(|| Box::pin(sleep(pause))).as_mut().poll(cx));
+            self.waiting = None;
+            self.pauses.pop_front();
+            Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b"piece ")))))
+        }
+    }
+
+    const TIMEOUT: Duration = Duration::from_secs(120);
+
+    /// Reads a body whose pieces come after these pauses. Returns it, and the time that passed.
+    async fn read_slow(pauses: &[Duration], ends: bool) -> (Option<Bytes>, Duration) {
+        let started = Instant::now();
+        let body = SlowBody { pauses: pauses.iter().copied().collect(), ends, waiting: None };
+        let read = read_limited(body, 0, 1 << 20, TIMEOUT).await;
+        (read.map(|whole| whole.ok().unwrap().0), started.elapsed())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_upload_is_read_as_long_as_bytes_come() {
+        let pause = Duration::from_secs(119);
+        let (body, elapsed) = read_slow(&[pause; 60], true).await;
+        assert_eq!(body.unwrap(), "piece ".repeat(60));
+        assert_eq!(elapsed, 60 * pause);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_stops_is_given_up() {
+        let pause = Duration::from_secs(100);
+        let (body, elapsed) = read_slow(&[pause; 3], false).await;
+        assert_eq!((body, elapsed.as_secs()), (None, 300 + 120));
+        let (body, elapsed) = read_slow(&[Duration::from_secs(121)], true).await;
+        assert_eq!((body, elapsed.as_secs()), (None, 120));
+    }
 }
