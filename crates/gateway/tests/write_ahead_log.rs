@@ -80,6 +80,7 @@ async fn what_the_agent_has_seen_is_in_the_log_and_comes_back() {
             "rer.capture.gap",
             "rer.capture.gap",
             "rer.model.returned",
+            "rer.run.recovered",
             "rer.run.ended",
         ]
     );

@@ -48,6 +48,8 @@ impl Logs {
     /// Returns `None` on a machine without a file system in memory.
     pub(crate) fn new() -> Option<Self> {
         let dir = TestDir::in_memory();
+        // A log is kept only where others cannot enter, whatever the umask of the tests is.
+        std::fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
         wal::WalDir::open(dir.path()).ok().map(|_| Self(dir))
     }
 
