@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use reenact_record::wal::{self, WalDir};
+use reenact_record::wal::{self, LoggedJournal, WalDir};
 use reenact_record::{EventWriter, Observation, RecordError, RunId, StepId};
 
 use crate::DEFAULT_MAX_BODY_BYTES;
@@ -15,8 +15,10 @@ use crate::event_builder::EventBuilder;
 
 /// Log that a killed recorder left behind.
 pub struct LeftoverLog {
-    /// Last job that the journal has, and the bytes of events that the journal had then.
-    journaled: Option<(u64, u64)>,
+    /// Marks of what the journal has.
+    journal: LoggedJournal,
+    /// Numbers of the jobs that the log has.
+    jobs: BTreeSet<u64>,
     /// Steps of exchanges whose requests are in the journal, by the number of the exchange.
     steps: BTreeMap<u64, StepId>,
     /// Observations in the order of the log, each with the number of its exchange or note.
@@ -40,26 +42,50 @@ impl LeftoverLog {
     /// # Errors
     /// Fails if the log exists and cannot be read.
     pub fn read(dir: &WalDir, run_id: RunId) -> io::Result<Option<Self>> {
-        let mut log = Self { journaled: None, steps: BTreeMap::new(), observations: Vec::new() };
+        let mut log = Self {
+            journal: LoggedJournal::open(dir, run_id),
+            jobs: BTreeSet::new(),
+            steps: BTreeMap::new(),
+            observations: Vec::new(),
+        };
         let is_there = wal::read(dir, run_id, |id, observation| log.take(id, observation))?;
+        let last = log.journal.last().map_or(0, |mark| mark.job);
+        let newest = log.jobs.last().map_or(last, |newest| last.max(*newest));
+        // From the newest job back to the first one that is not in the log.
+        let complete_from = (0..=newest).rev().find(|job| !log.jobs.contains(job)).unwrap_or(0);
+        log.journal.set_complete_from(complete_from);
         Ok(is_there.then_some(log))
     }
 
     /// Sorts an observation into progress marks and observations to write.
     fn take(&mut self, id: u64, observation: Observation<'_>) {
         match observation {
-            Observation::Journaled { job, bytes, step } => {
-                self.journaled = Some((job, bytes));
-                self.steps.extend(step.map(|step| (id, step)));
+            // Marks with a step repeat the mark before them.
+            Observation::Journaled { step: Some(step), .. } => {
+                self.steps.insert(id, step);
             }
-            observation => self.observations.push((id, observation.into_owned())),
+            Observation::Journaled { job, position, step: None } => self.journal.add_mark(job, position),
+            Observation::JournalCut { job, position, lost } => self.journal.add_cut(job, position, lost),
+            observation => {
+                match &observation {
+                    Observation::Request(_) => self.jobs.insert(id),
+                    Observation::End(end) => self.jobs.insert(end.job),
+                    note => note.stands_alone() && self.jobs.insert(id),
+                };
+                self.observations.push((id, observation.into_owned()));
+            }
         }
     }
 
-    /// Returns the number of bytes of events that the journal has for sure; `None` if the log does not say.
-    /// Bytes after them may be half of a job, and that job is written again.
-    pub fn journal_bytes(&self) -> Option<u64> {
-        self.journaled.map(|(_, bytes)| bytes)
+    /// Returns what the log knows of the journal. Events behind its last mark may be half of a job, and that job is
+    /// written again.
+    pub fn journal(&self) -> LoggedJournal {
+        self.journal.clone()
+    }
+
+    /// Returns true if the log says how far the journal goes.
+    pub fn has_marks(&self) -> bool {
+        self.journal.last().is_some()
     }
 
     /// Writes the missing events into a run that was resumed.
@@ -76,7 +102,10 @@ impl LeftoverLog {
         tool_calls: impl IntoIterator<Item = &'t str>,
     ) -> Result<Recovered, RecordError> {
         self.register_secrets(writer);
-        let done = self.journaled.map_or(0, |(job, _)| job);
+        let last = || self.journal.last().map_or(0, |mark| mark.job);
+        let done = writer.resumed_job().unwrap_or_else(last);
+        // A step that is not open has returned, or its call was lost with the end of the journal.
+        let open: BTreeSet<StepId> = writer.open_steps().into_iter().collect();
         let recovered = self.counts(done);
         let has_note = |(id, it): &(u64, Observation<'_>)| it.stands_alone() && *id > done;
         if recovered != Recovered::default() || self.observations.iter().any(has_note) {
@@ -98,7 +127,7 @@ impl LeftoverLog {
             match &observation {
                 Observation::Request(request) if id <= done => {
                     // Without a step the live recorder could not write the request either.
-                    if let Some(step) = self.steps.get(&id) {
+                    if let Some(step) = self.steps.get(&id).filter(|step| open.contains(step)) {
                         builder.resume(id, *step, request);
                     }
                     continue;

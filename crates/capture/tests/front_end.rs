@@ -105,7 +105,7 @@ async fn a_killed_recorder_leaves_what_a_live_one_writes() {
     copy(run.logs.path(), killed.logs.path());
     let leftover = LeftoverLog::read(&killed.log_dir(), killed.id).unwrap().unwrap();
     let resumed = Recorder::builder(&killed.folder(), &killed.key)
-        .resume(killed.id, || leftover.journal_bytes())
+        .resume(killed.id, || Some(leftover.journal()))
         .unwrap();
     let recovered = leftover.recover_into(&resumed.event_writer(), []).unwrap();
     assert_eq!((recovered.answers, recovered.cut), (0, 1));

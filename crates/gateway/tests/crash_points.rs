@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use reenact_capture::LeftoverLog;
 use reenact_keys::SecretKey;
-use reenact_record::{Durability, Recorder, ResumeError, RunEnd, RunId, RunStatus, RunStore};
+use reenact_record::{Durability, Recorder, Recording, ResumeError, RunEnd, RunId, RunStatus, RunStore};
 use reenact_testkit::fixture::TestDir;
 use reenact_testkit::{ReceivedAnswer, Script, ScriptedAnswer, ScriptedVendor, VendorRequest};
 use support::trace::{StorageSnapshot, StorageTrace, TracedOp};
@@ -91,10 +91,9 @@ async fn record_traced_run(durability: Durability) -> Option<TracedRun> {
 }
 
 impl TracedRun {
-    /// Recovers the run from its files at one point, and checks that nothing others had seen is missing.
-    fn check_recovery(&self, moment: &StorageSnapshot, at: &str, only_whole: bool) {
+    /// Writes the run's files at one point into folders of their own.
+    fn restore(&self, moment: &StorageSnapshot) -> (TestDir, Logs) {
         let (place, logs) = (TestDir::in_memory(), Logs::new().unwrap());
-        let log_dir = logs.place();
         fs::create_dir_all(place.join(".reenact/runs").join(self.run_id.to_string())).unwrap();
         for (path, bytes) in &moment.files {
             let path = match path.strip_prefix(&self.dir) {
@@ -104,21 +103,33 @@ impl TracedRun {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, bytes).unwrap();
         }
+        (place, logs)
+    }
+
+    /// Resumes the run, and writes what the log has.
+    fn resume(&self, place: &TestDir, logs: &Logs) -> Result<Recorder<Recording>, ResumeError> {
         let folder = RunStore::new(place.join(RunStore::NAME));
         let mut remains = None;
-        let resumed = Recorder::builder(&folder, &self.key).resume(self.run_id, || {
-            remains = LeftoverLog::read(&log_dir, self.run_id).unwrap();
-            remains.as_ref()?.journal_bytes()
-        });
-        let path = match resumed {
+        let recorder = Recorder::builder(&folder, &self.key).resume(self.run_id, || {
+            remains = LeftoverLog::read(&logs.place(), self.run_id).unwrap();
+            Some(remains.as_ref()?.journal())
+        })?;
+        if let Some(remains) = remains {
+            remains.recover_into(&recorder.event_writer(), []).unwrap();
+        }
+        Ok(recorder)
+    }
+
+    /// Recovers the run from its files at one point, and checks that nothing others had seen is missing.
+    fn check_recovery(&self, moment: &StorageSnapshot, at: &str, only_whole: bool) {
+        let (place, logs) = self.restore(moment);
+        let path = match self.resume(&place, &logs) {
             Ok(recorder) => {
-                if let Some(remains) = remains {
-                    remains.recover_into(&recorder.event_writer(), []).unwrap();
-                }
                 let end = RunEnd { status: RunStatus::Crashed, reason: "killed", exit_code: None };
                 recorder.end(&end).unwrap().seal(&self.key).unwrap().path
             }
             Err(ResumeError::Ended) => {
+                let folder = RunStore::new(place.join(RunStore::NAME));
                 Recorder::builder(&folder, &self.key)
                     .resume_ended(self.run_id)
                     .unwrap()
@@ -133,6 +144,46 @@ impl TracedRun {
             }
         };
         let sealed = SealedRun::open(place, &path, &self.key);
+        assert_recovered_before_end(&sealed, at);
+        Self::check_sealed(&sealed, moment, at, only_whole);
+    }
+
+    /// Recovers the run from its files with a journal of `length` bytes, after a recovery that was killed. Returns the number
+    /// of events that are lost; if there are none, nothing others had seen is missing.
+    fn check_short_recovery(&self, moment: &StorageSnapshot, length: usize, at: &str) -> Option<u64> {
+        let mut short = moment.clone();
+        let journal = short.files.iter_mut().find(|(path, _)| path.ends_with("journal.jsonl"));
+        journal.unwrap().1.truncate(length);
+        let (place, logs) = self.restore(&short);
+        // The first recovery is killed before it ends the run; the second one finds what that one left.
+        let first =
+            self.resume(&place, &logs).map(|recorder| (recorder.lost_events(), recorder.counts().events));
+        let (lost, events) = first.unwrap_or_else(|error| panic!("{at}: {error}"));
+        let recorder = self.resume(&place, &logs).unwrap_or_else(|error| panic!("{at}, again: {error}"));
+        assert_eq!(
+            (recorder.lost_events(), recorder.counts().events),
+            (lost, events),
+            "{at}: the same again"
+        );
+        let end = RunEnd { status: RunStatus::Crashed, reason: "killed", exit_code: None };
+        let path = recorder.end(&end).unwrap().seal(&self.key).unwrap().path;
+        let sealed = SealedRun::open(place, &path, &self.key);
+        assert_recovered_before_end(&sealed, at);
+        let recovered = sealed.only_payload("rer.run.recovered");
+        assert_eq!(recovered["lost"].as_u64(), lost, "{at}");
+        let gap = sealed
+            .payloads("rer.capture.gap")
+            .into_iter()
+            .find(|gap| gap["what"].as_str().is_some_and(|what| what.ends_with("of the journal")));
+        assert_eq!(gap.is_some(), lost.is_some(), "{at}");
+        if lost.is_none() {
+            Self::check_sealed(&sealed, moment, at, false);
+        }
+        lost
+    }
+
+    /// Checks that nothing others had seen is missing in a record.
+    fn check_sealed(sealed: &SealedRun, moment: &StorageSnapshot, at: &str, only_whole: bool) {
         let called: Vec<String> = sealed
             .payloads("rer.model.called")
             .iter()
@@ -170,6 +221,17 @@ impl TracedRun {
     }
 }
 
+/// Every recovered run says so, right before it ends.
+fn assert_recovered_before_end(sealed: &SealedRun, at: &str) {
+    let types = sealed.types();
+    let recovered = types.iter().position(|kind| *kind == "rer.run.recovered");
+    assert_eq!(types.iter().filter(|kind| **kind == "rer.run.recovered").count(), 1, "{at}");
+    let behind = types.iter().skip(recovered.unwrap() + 1);
+    // A gap for each open step may stand between.
+    let behind: Vec<&str> = behind.filter(|kind| **kind != "rer.capture.gap").copied().collect();
+    assert_eq!(behind, ["rer.run.ended"], "{at}");
+}
+
 /// Returns the distance between two cuts in a write. `REENACT_EVERY_BYTE=1` cuts each write at each byte.
 fn stride() -> usize {
     if std::env::var_os("REENACT_EVERY_BYTE").is_some() { 1 } else { 53 }
@@ -195,6 +257,36 @@ async fn a_kill_at_any_moment_leaves_what_others_have_seen() {
         judged += 1;
     }
     assert!(moment.received.len() == 6 && moment.asked.len() == 6 && judged > 200, "{judged}");
+}
+
+/// A journal that someone cut off is recovered from what the log has; what is in neither is counted.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_journal_that_is_shorter_than_its_log_is_recovered() {
+    let Some(run) = record_traced_run(Durability::Process).await else { return };
+    let (mut moment, mut judged, mut healed) = (StorageSnapshot::default(), 0, 0);
+    for (number, act) in run.ops.iter().enumerate() {
+        moment.apply(act);
+        let files = || moment.files.iter();
+        // A log that is being removed is none any more.
+        let is_log = |path: &PathBuf| {
+            path.extension().is_some_and(|extension| extension == "wal")
+                && path.parent().is_some_and(|log| log.extension().is_none())
+        };
+        let Some((_, journal)) = files().find(|(path, _)| path.ends_with("journal.jsonl")) else { continue };
+        if !files().any(|(path, bytes)| is_log(path) && !bytes.is_empty()) {
+            continue;
+        }
+        // Where the lines end, and in the middle of the last line.
+        let ends: Vec<usize> =
+            journal.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1).collect();
+        let cuts = ends.iter().rev().skip(1).step_by(2).copied().chain([journal.len().saturating_sub(9)]);
+        for cut in cuts.filter(|cut| ends.first().is_some_and(|head| cut >= head)).collect::<Vec<_>>() {
+            let lost = run.check_short_recovery(&moment, cut, &format!("after {number}, cut to {cut}"));
+            judged += 1;
+            healed += usize::from(lost.is_none());
+        }
+    }
+    assert!(judged > 100 && healed > 10 && healed < judged, "{healed} of {judged}");
 }
 
 /// A power loss leaves what was synced, and any pages of the rest; the log is gone with the memory.

@@ -170,13 +170,14 @@ pub enum ResumeError {
         /// Number of the first wrong line, 1-based; the head is line 1.
         line: u64,
     },
-    /// No complete and correct event ends after that many bytes.
-    #[error("{}: no event ends after {keep} bytes of events", Shown::whole(.path))]
-    Keep {
+    /// The journal is not what the log of its recorder says that was written. The run is refused for good from now on.
+    #[error(
+        "{}: someone changed the journal: it is not what its recorder wrote; the run is refused for good, and nothing of it will be signed",
+        Shown::whole(.path)
+    )]
+    NotAsWritten {
         /// Path of the journal.
         path: String,
-        /// Bytes of events that were to be kept.
-        keep: u64,
     },
     /// The run has ended, and can be sealed: [`crate::RecorderBuilder::resume_ended`].
     #[error("the run has ended; what is left is to seal it")]

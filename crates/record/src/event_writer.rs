@@ -19,12 +19,13 @@ use crate::error::RecordError;
 use crate::exchange::{Chunk, ExchangeCall, MaskedRequest, RawAnswer, RawHeaders, RawRequest, StepId};
 use crate::lock::locked;
 use crate::mask::{MaskedBody, MaskedBytes, MaskedJson, Masks, masked_chunks, milliseconds};
+use crate::observation::JournalPosition;
 use crate::payload::MaskedPayloadWriter;
 use crate::run_id::RunId;
 use crate::run_state::{OpenStep, RunCounts, RunState};
 use crate::spool::Spool;
 use crate::tool::{RawToolCall, RawToolResult};
-use crate::wal::{Wal, WalDir};
+use crate::wal::{LoggedRun, Wal, WalDir};
 
 /// Writes events into the run that it comes from. Clones are cheap and share the run. After the run's end every method
 /// that writes returns [`RecordError::Ended`].
@@ -127,8 +128,12 @@ impl EventWriter {
     /// # Errors
     /// Any error of the file system. The unfinished log is removed then: recovery would take it for a complete one.
     pub fn create_wal(&self, dir: &WalDir, run_id: RunId) -> io::Result<Wal> {
-        let storage = self.shared.lock_state().journal.storage();
-        let log = Wal::create(storage, dir, run_id, self.counts().bytes)?;
+        let log = {
+            let state = self.shared.lock_state();
+            let journal = &state.journal;
+            let run = LoggedRun::of_journal(journal.path(), journal.head_digest());
+            Wal::create(journal.storage(), dir, run_id, &run, journal.position())?
+        };
         let known = self.log_secrets(&log, 0);
         if known.is_err() {
             // A log without its secrets must not stay: recovery would take it for a complete one.
@@ -336,6 +341,17 @@ impl EventWriter {
     /// Returns the counts of the run so far.
     pub fn counts(&self) -> RunCounts {
         self.shared.lock_state().counts()
+    }
+
+    /// Returns the end of the events that the journal has so far.
+    pub fn journal_position(&self) -> JournalPosition {
+        self.shared.lock_state().journal.position()
+    }
+
+    /// Returns the number of the last job that a resumed journal has, by the mark of the log at which it was resumed; `None`
+    /// if no log was used.
+    pub fn resumed_job(&self) -> Option<u64> {
+        self.shared.lock_state().resumed_job()
     }
 
     /// Returns the steps that have not returned, in the order in which they began. After a kill these are the steps

@@ -21,6 +21,7 @@ use crate::clock::{self, Clock};
 use crate::durable::{self, Readers};
 use crate::error::RecordError;
 use crate::journal::long_payload::{HashingOverflow, WritingOverflow};
+use crate::observation::JournalPosition;
 use crate::payload::{self, MaskedPayloadWriter, Overflow};
 use crate::record_env::RecordEnv;
 use crate::salt::Salts;
@@ -63,6 +64,8 @@ pub(crate) struct Journal {
     bytes: u64,
     /// Offset of the first event, behind the head. Counts and hashes begin there.
     events_offset: u64,
+    /// Hash of the head, which the log compares it by.
+    head_digest: Digest,
     clock: Arc<dyn Clock>,
     /// Time of the last event. Later events never have an earlier one.
     latest_time: Duration,
@@ -105,16 +108,11 @@ impl Journal {
         while file.lock().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {}
         append_all(&mut *file, &mut [IoSlice::new(head)])
             .map_err(|error| RecordError::journal(path, &error))?;
-        Ok(Self::from_file(file, path, head.len() as u64, env))
+        Ok(Self::from_file(file, path, head, env))
     }
 
-    /// Returns a journal without events over an open file, whose first `events_offset` bytes are its head.
-    pub(crate) fn from_file(
-        file: Box<dyn StoredFile>,
-        path: &Path,
-        events_offset: u64,
-        env: &RecordEnv,
-    ) -> Self {
+    /// Returns a journal without events over an open file that begins with `head`.
+    pub(crate) fn from_file(file: Box<dyn StoredFile>, path: &Path, head: &[u8], env: &RecordEnv) -> Self {
         Self {
             storage: Arc::clone(&env.storage),
             file,
@@ -123,7 +121,8 @@ impl Journal {
             next_index: 0,
             running_hash: Hasher::new(),
             bytes: 0,
-            events_offset,
+            events_offset: head.len() as u64,
+            head_digest: Digest::of(head),
             clock: Arc::clone(&env.clock),
             latest_time: Duration::ZERO,
             last_location_check: Duration::ZERO,
@@ -179,6 +178,16 @@ impl Journal {
     /// Returns the number of events so far.
     pub(crate) fn events(&self) -> u64 {
         self.next_index
+    }
+
+    /// Returns the end of the events so far, for the log.
+    pub(crate) fn position(&self) -> JournalPosition {
+        JournalPosition { bytes: self.bytes, head: self.links.head().map(|head| (self.next_index, head)) }
+    }
+
+    /// Returns the hash of the head.
+    pub(crate) fn head_digest(&self) -> Digest {
+        self.head_digest
     }
 
     /// Returns the hash links of the chain, which the seal is made of.
@@ -479,6 +488,11 @@ impl ChainEnd {
             latest_time: Duration::ZERO,
             reencoded: Vec::new(),
         }
+    }
+
+    /// Returns the number of events, and the hash of the last one; `None` before the first event.
+    pub(crate) fn head(&self) -> Option<(u64, Digest)> {
+        self.links.head().map(|head| (self.next_index, head))
     }
 
     /// Advances by a line, given without its line feed, and returns the event's type and its payload, if that is not

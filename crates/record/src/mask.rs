@@ -29,6 +29,11 @@ impl MaskedText {
         Self(Cow::Borrowed(text))
     }
 
+    /// Wraps a text that this program made of its own words and of numbers.
+    pub(crate) fn of_numbers(text: String) -> Self {
+        Self(text.into())
+    }
+
     /// Wraps a text out of a journal, which was masked before it was written there.
     pub(crate) fn from_journal(text: String) -> Self {
         Self(text.into())

@@ -147,6 +147,12 @@ impl Recorder<Recording> {
         self.inner.truncated_bytes
     }
 
+    /// Returns the number of events that the journal once had, by its log, and that are gone; `None` if none is known to
+    /// be, and in a run that began here.
+    pub fn lost_events(&self) -> Option<u64> {
+        self.inner.recovered.as_ref().and_then(|recovered| recovered.lost)
+    }
+
     /// Returns the masked ids of all tool calls that the journal held when the run was resumed. A recovery uses them to
     /// tell the calls that are recorded from those that are not.
     pub fn resumed_tool_calls(&self) -> Vec<String> {
@@ -205,7 +211,9 @@ impl RecorderInner {
     /// Leaves the mark that this run is refused for good, if someone changed its journal.
     fn refuse_if_changed<T>(&self, result: &Result<T, RecordError>) {
         if matches!(result, Err(RecordError::JournalChanged { .. })) {
-            refusal::write(&self.folder, self.run_id, &self.shared.lock_state().journal);
+            let state = self.shared.lock_state();
+            let journal = &state.journal;
+            refusal::write(journal.path(), &*journal.storage(), self.run_id, journal.position().head);
         }
     }
 }

@@ -25,6 +25,7 @@ use crate::run_store::RunStore;
 use crate::spool;
 use crate::start::{self, ArtifactTarget, JournalHead, RunStart, RunStartedEvent};
 use crate::storage::Storage;
+use crate::wal::LoggedJournal;
 use crate::withhold::Withholding;
 
 /// Builder of a [`Recorder`]; [`Recorder::builder`] makes one.
@@ -128,9 +129,10 @@ impl RecorderBuilder<'_> {
     }
 
     /// Resumes a run whose recorder was killed: reads and checks its journal, truncates a last line that is torn or
-    /// wrong, and continues behind it. `keep` returns how many bytes of events to keep, if a write-ahead log knows
-    /// better than the journal; it is called while the journal is locked, so that no other recorder can write
-    /// meanwhile.
+    /// wrong, and continues behind it. `log` returns what a write-ahead log knows of the journal, if there is one; it is
+    /// called while the journal is locked, so that no other recorder can write meanwhile. The journal is compared with
+    /// the marks of the log, and kept up to the last one. A journal that is shorter is continued from the last mark
+    /// that it has, or else with a gap for the events that are lost.
     ///
     /// Secrets that were known are not in the journal. Before events of the time before the kill are written again,
     /// make those secrets known by [`EventWriter::restore_secret`](crate::EventWriter::restore_secret). A run without any event
@@ -138,15 +140,15 @@ impl RecorderBuilder<'_> {
     ///
     /// # Errors
     /// [`ResumeError::Busy`] if another recorder has the run, [`ResumeError::Changed`] if a line before the last one is
-    /// wrong, [`ResumeError::Ended`] if the run has ended (see [`RecorderBuilder::resume_ended`]), [`ResumeError::Keep`] if no
-    /// event ends after `keep` bytes.
+    /// wrong, [`ResumeError::Ended`] if the run has ended (see [`RecorderBuilder::resume_ended`]),
+    /// [`ResumeError::NotAsWritten`] if the journal contradicts the log: the run is refused for good then.
     pub fn resume(
         self,
         run_id: RunId,
-        keep: impl FnOnce() -> Option<u64>,
+        log: impl FnOnce() -> Option<LoggedJournal>,
     ) -> Result<Recorder<Recording>, ResumeError> {
         let masks = resume::read_masks(self.store, run_id);
-        let mut resumed = resume::read_journal(self.store, run_id, self.signer, keep, &masks, &self.env)?;
+        let mut resumed = resume::read_journal(self.store, run_id, self.signer, log, &masks, &self.env)?;
         if resumed.end.is_some() {
             return Err(ResumeError::Ended);
         }
@@ -156,9 +158,13 @@ impl RecorderBuilder<'_> {
         if resumed.trailing_bytes > 0 {
             state.journal.truncate()?;
         }
-        if state.journal.events() == 0 {
+        let kept = state.journal.events();
+        if kept == 0 {
             let started = RunStartedEvent::new(&[], &envelope, resumed.head.policy_mode, &masks);
             state.append(EventType::RunStarted, |payload| started.write(payload))?;
+        }
+        if let Some(lost) = resumed.lost {
+            state.append_lost_events(kept, lost)?;
         }
         Ok(Recorder { inner: self.resumed(resumed, masks), state: PhantomData })
     }
@@ -179,9 +185,9 @@ impl RecorderBuilder<'_> {
 
     /// Returns the state of a recorder that goes on with a journal.
     fn resumed(self, resumed: ResumedJournal, masks: Masks) -> RecorderInner {
-        let ResumedJournal { head, state, trailing_bytes, has_log, .. } = resumed;
+        let ResumedJournal { head, state, trailing_bytes, has_log, lost, .. } = resumed;
         let from = if has_log { RecoverySource::Log } else { RecoverySource::Journal };
-        let recovered = RunRecovered { from, lost: None, source: EventSource::Observed };
+        let recovered = RunRecovered { from, lost: lost.flatten(), source: EventSource::Observed };
         let default_target =
             || ArtifactTarget { path: self.store.artifact_path(head.run_id), replace: false };
         RecorderInner {

@@ -3,7 +3,8 @@
 //! Each line is compared with the line that this program would write in its place, so a resumed run seals like any
 //! other. Only one line is in memory at a time, with its re-encoded copy: a journal of any length takes the memory of
 //! its longest event. A line that does not begin like an event, such as the zeros that a file system may leave after a
-//! crash, is skipped without being buffered. Start reading at `read_journal`.
+//! crash, is skipped without being buffered. With a log, each event is compared with the log's marks. Start
+//! reading at `read_journal`.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -19,13 +20,16 @@ use reenact_secrets::RulePack;
 use crate::error::{RecordError, ResumeError};
 use crate::journal::{self, ChainEnd, Journal};
 use crate::mask::{MaskedText, Masks};
+use crate::observation::JournalPosition;
 use crate::record_env::RecordEnv;
 use crate::recorder::MaskedRunEnd;
+use crate::refusal;
 use crate::run_id::RunId;
 use crate::run_state::RunState;
 use crate::run_store::RunStore;
 use crate::start::JournalHead;
 use crate::storage::{OpenMode, StoredFile, StoredFileReader};
+use crate::wal::{LoggedJournal, LostEvents};
 use crate::withhold::Withholding;
 
 /// Journal that was checked, locked, and can be continued.
@@ -36,8 +40,12 @@ pub(crate) struct ResumedJournal {
     pub(crate) trailing_bytes: u64,
     /// Outcome in the event that ends the run, if there is one. That event is not among those that are kept.
     pub(crate) end: Option<MaskedRunEnd>,
+    /// Length of that event in bytes; 0 if there is none.
+    end_bytes: u64,
     /// True if a write-ahead log says how much of the journal to keep.
     pub(crate) has_log: bool,
+    /// Events that the journal once had, by the log, and that are gone; `None` if there are none.
+    pub(crate) lost: Option<LostEvents>,
 }
 
 /// Prefix of every event in canonical form.
@@ -61,12 +69,13 @@ pub(crate) fn read_masks(store: &RunStore, run_id: RunId) -> Masks {
 
 /// Reads a run's journal, and locks it. The file is not changed: truncating its end is left to the caller.
 ///
-/// `keep` returns the bytes of events to keep, if that is known; it is called after the lock was taken.
+/// `log` returns what a write-ahead log knows of the journal; it is called after the lock was taken. A journal that
+/// contradicts the log is refused for good. One that is shorter is continued from a mark of the log.
 pub(crate) fn read_journal(
     store: &RunStore,
     run_id: RunId,
     signer: &dyn Signer,
-    keep: impl FnOnce() -> Option<u64>,
+    log: impl FnOnce() -> Option<LoggedJournal>,
     masks: &Masks,
     env: &RecordEnv,
 ) -> Result<ResumedJournal, ResumeError> {
@@ -75,75 +84,140 @@ pub(crate) fn read_journal(
         return Err(ResumeError::Refused { run_id });
     }
     let path = store.journal_path(run_id);
-    let shown = || path.to_string_lossy().into_owned();
     let failed = |error: io::Error| ResumeError::Record(RecordError::io(&path, &error));
     let file = open_locked(&path, run_id, env)?;
-    let keep = keep();
-    let mut reader =
-        BufReader::with_capacity(BUFFER_BYTES, StoredFileReader::new(file.reopen().map_err(failed)?, 0));
-
-    let mut line = Vec::new();
-    (&mut reader).take(JournalHead::MAX_BYTES).read_until(b'\n', &mut line).map_err(failed)?;
-    let start = line.len() as u64;
-    let Some(b'\n') = line.pop() else {
-        return Err(if start < JournalHead::MAX_BYTES {
-            ResumeError::TornHead { path: shown() }
-        } else {
-            ResumeError::Head { path: shown() }
-        });
+    let log = log().unwrap_or_default();
+    let read = JournalReading { path: &path, run_id, signer, masks, env, log: &log };
+    let resumed = read.run(file.reopen().map_err(failed)?, log.last().map(|mark| mark.position.bytes));
+    let resumed = match resumed {
+        Err(ResumeError::NotAsWritten { path: shown }) => {
+            let written = log.last().and_then(|mark| mark.position.head);
+            refusal::write(&path, &*env.storage, run_id, written);
+            return Err(ResumeError::NotAsWritten { path: shown });
+        }
+        resumed => resumed?,
     };
-    let head = JournalHead::read(&line).filter(|head| head.run_id == run_id);
-    let head = head.filter(|head| head.redaction.rules == masks.pack().custom_rules());
-    let head = head.ok_or_else(|| ResumeError::Head { path: shown() })?;
-    if head.key_id != signer.public_key().id().to_string() {
-        return Err(RecordError::OtherSigner.into());
+    let (Some(last), end) = (log.last(), resumed.state.journal.position()) else { return Ok(resumed) };
+    if end.bytes + resumed.end_bytes >= last.position.bytes {
+        let mut resumed = resumed;
+        resumed.lost = log.lost();
+        resumed.state.resumed_job = Some(last.job);
+        return Ok(resumed);
     }
-    let length = file.length().map_err(failed)?;
-    let bytes = length.saturating_sub(start);
-    if bytes > journal::MAX_JOURNAL_BYTES + journal::RESERVE_BYTES {
-        return Err(RecordError::Full { bytes }.into());
-    }
-
-    masks.reserve_marks(&line);
-    let journal = Journal::from_file(file, &path, start, env);
-    let mut state = RunState::new(journal);
-    state.withholding = Withholding::new(head.redaction.withhold.clone());
-    let mut events = JournalReplay {
-        state,
-        chain_end: ChainEnd::new(),
-        masks,
-        head: &head,
-        keep_bytes: keep,
-        end: None,
-        end_bytes: 0,
+    // The journal is shorter than the log says.
+    let Some((base, lost)) = log.base_of(end) else { return Ok(resumed) };
+    let mut resumed = match base.position.bytes < end.bytes {
+        // The log has all that follows this mark: it is written again.
+        true => read.run(file, Some(base.position.bytes))?,
+        false => resumed,
     };
-    let mut lines = JournalLines { reader, line, has_zeros: false };
-    let mut wrong = None;
-    for number in 2.. {
-        let found = lines.next_line().map_err(failed)?;
-        if found == JournalLine::Eof {
-            break;
+    let position = resumed.state.journal.position();
+    // Written before the journal is touched, so that a recovery that is killed can be repeated.
+    log.write_cut(base.job, position, lost).map_err(failed)?;
+    resumed.lost = lost;
+    resumed.state.resumed_job = Some(base.job);
+    Ok(resumed)
+}
+
+/// Everything that one reading of a journal needs beside the file.
+struct JournalReading<'r> {
+    path: &'r Path,
+    run_id: RunId,
+    signer: &'r dyn Signer,
+    masks: &'r Masks,
+    env: &'r RecordEnv,
+    log: &'r LoggedJournal,
+}
+
+impl JournalReading<'_> {
+    /// Reads the journal from its beginning, and keeps its events up to `keep` bytes; all whole ones if that is `None`, or
+    /// if there are fewer.
+    fn run(&self, file: Box<dyn StoredFile>, keep: Option<u64>) -> Result<ResumedJournal, ResumeError> {
+        let Self { path, masks, env, log, .. } = *self;
+        let shown = || path.to_string_lossy().into_owned();
+        let failed = |error: io::Error| ResumeError::Record(RecordError::io(path, &error));
+        let mut reader =
+            BufReader::with_capacity(BUFFER_BYTES, StoredFileReader::new(file.reopen().map_err(failed)?, 0));
+
+        let mut line = Vec::new();
+        (&mut reader).take(JournalHead::MAX_BYTES).read_until(b'\n', &mut line).map_err(failed)?;
+        let start = line.len() as u64;
+        if !line.ends_with(b"\n") {
+            return Err(if start < JournalHead::MAX_BYTES {
+                ResumeError::TornHead { path: shown() }
+            } else {
+                ResumeError::Head { path: shown() }
+            });
         }
-        if let Some(line) = wrong {
-            // Only the last line may be wrong: it is the one that was being written.
-            return Err(ResumeError::Changed { path: shown(), line });
+        if log.head().is_some_and(|head| head != Digest::of(&line)) {
+            return Err(ResumeError::NotAsWritten { path: shown() });
         }
-        match (found == JournalLine::Line).then(|| events.resume_line(&lines.line)).flatten() {
-            Some(ResumedLine::Event) => {}
-            Some(ResumedLine::OtherEnvelope) => return Err(ResumeError::Head { path: shown() }),
-            // Zeros are pages that the disk never got when the machine stopped: the events behind them are bound to
-            // what is lost.
-            None if lines.has_zeros => break,
-            None => wrong = Some(number),
+        let head = line.strip_suffix(b"\n").and_then(JournalHead::read);
+        let head = head.filter(|head| head.run_id == self.run_id);
+        let head = head.filter(|head| head.redaction.rules == masks.pack().custom_rules());
+        let head = head.ok_or_else(|| ResumeError::Head { path: shown() })?;
+        if head.key_id != self.signer.public_key().id().to_string() {
+            return Err(RecordError::OtherSigner.into());
         }
+        let length = file.length().map_err(failed)?;
+        let bytes = length.saturating_sub(start);
+        if bytes > journal::MAX_JOURNAL_BYTES + journal::RESERVE_BYTES {
+            return Err(RecordError::Full { bytes }.into());
+        }
+
+        masks.reserve_marks(&line);
+        let journal = Journal::from_file(file, path, &line, env);
+        let mut state = RunState::new(journal);
+        state.withholding = Withholding::new(head.redaction.withhold.clone());
+        let mut events = JournalReplay {
+            state,
+            chain_end: ChainEnd::new(),
+            read_bytes: 0,
+            log,
+            masks,
+            head: &head,
+            keep_bytes: keep,
+            end: None,
+            end_bytes: 0,
+        };
+        let mut lines = JournalLines { reader, line, has_zeros: false };
+        let mut wrong = None;
+        for number in 2.. {
+            let found = lines.next_line().map_err(failed)?;
+            if found == JournalLine::Eof {
+                break;
+            }
+            if let Some(line) = wrong {
+                // Only the last line may be wrong: it is the one that was being written.
+                return Err(ResumeError::Changed { path: shown(), line });
+            }
+            match (found == JournalLine::Line).then(|| events.resume_line(&lines.line)).flatten() {
+                Some(ResumedLine::Event) => {}
+                Some(ResumedLine::OtherEnvelope) => return Err(ResumeError::Head { path: shown() }),
+                Some(ResumedLine::NotAsWritten) => return Err(ResumeError::NotAsWritten { path: shown() }),
+                // Zeros are pages that the disk never got when the machine stopped: the events behind them are bound to
+                // what is lost.
+                None if lines.has_zeros => break,
+                None => wrong = Some(number),
+            }
+        }
+        let JournalReplay { state, end, end_bytes, .. } = events;
+        let journal_bytes = state.journal.bytes();
+        // The recorder removes its log before it writes the end of the run: an end before the log's is another's.
+        if end.is_some() && keep.is_some_and(|keep| journal_bytes + end_bytes < keep) {
+            return Err(ResumeError::NotAsWritten { path: shown() });
+        }
+        let trailing_bytes = length.saturating_sub(start + journal_bytes);
+        Ok(ResumedJournal {
+            trailing_bytes,
+            head,
+            state,
+            end,
+            end_bytes,
+            has_log: keep.is_some(),
+            lost: None,
+        })
     }
-    let JournalReplay { state, end, end_bytes, .. } = events;
-    let journal_bytes = state.journal.bytes();
-    if let Some(keep) = keep.filter(|keep| *keep != journal_bytes + end_bytes) {
-        return Err(ResumeError::Keep { path: shown(), keep });
-    }
-    let trailing_bytes = length.saturating_sub(start + journal_bytes);
-    Ok(ResumedJournal { trailing_bytes, head, state, end, has_log: keep.is_some() })
 }
 
 /// Opens a journal that is a regular file of this user, and locks out every other writer.
@@ -190,6 +264,8 @@ enum ResumedLine {
     Event,
     /// The event is the first one, and names another envelope than the head.
     OtherEnvelope,
+    /// The event is not the one that the log says was written there.
+    NotAsWritten,
 }
 
 /// Replay of the events that are in the journal into a [`RunState`].
@@ -197,6 +273,9 @@ struct JournalReplay<'r> {
     state: RunState,
     /// End of the chain over the whole file, also behind the bytes to keep.
     chain_end: ChainEnd,
+    /// Bytes of the events in that chain.
+    read_bytes: u64,
+    log: &'r LoggedJournal,
     masks: &'r Masks,
     head: &'r JournalHead,
     keep_bytes: Option<u64>,
@@ -210,6 +289,12 @@ impl JournalReplay<'_> {
     /// Replays a line, given with its line feed; `None` if the line is wrong.
     fn resume_line(&mut self, line: &[u8]) -> Option<ResumedLine> {
         let (event_type, payload) = self.chain_end.advance(line.strip_suffix(b"\n")?)?;
+        let begin = self.read_bytes;
+        self.read_bytes += line.len() as u64;
+        let end = JournalPosition { bytes: self.read_bytes, head: self.chain_end.head() };
+        if self.log.contradicts(begin, end) {
+            return Some(ResumedLine::NotAsWritten);
+        }
         if self.keep_bytes.is_some_and(|keep| self.state.journal.bytes() >= keep) {
             return Some(ResumedLine::Event);
         }

@@ -43,6 +43,10 @@ pub struct RunCounts {
 /// Reason of the one gap that is recorded when the journal is full.
 const JOURNAL_FULL: &str = "the run is too long for one artifact";
 
+/// Reason of the gap for events that were in the journal, by the marks of the log, and are not there any more.
+const JOURNAL_SHORT: &str =
+    "the journal was shorter than its recorder had left it; events that bore these numbers are gone";
+
 /// Name and reason of the gap for a step that did not return before the run ended.
 const RETURN_GAP: &str = "return";
 const NOT_RETURNED: &str = "the run ended before this step returned";
@@ -122,6 +126,8 @@ pub(crate) struct RunState {
     has_ended: bool,
     /// True if an event in the journal says that the run was recovered.
     is_recovered: bool,
+    /// Number of the last job in the journal, by the mark of the log at which the run was resumed.
+    pub(crate) resumed_job: Option<u64>,
     /// Digest of the whole journal, once the run has ended.
     pub(crate) journal_digest: Option<JournalDigest>,
     /// True if the gap was recorded that says that the journal is full.
@@ -146,6 +152,7 @@ impl RunState {
             counts: RunCounts::default(),
             has_ended: false,
             is_recovered: false,
+            resumed_job: None,
             journal_digest: None,
             has_overflowed: false,
             withholding: Withholding::default(),
@@ -320,6 +327,21 @@ impl RunState {
     /// Returns the ids of all tool calls that were in the journal when it was resumed.
     pub(crate) fn resumed_tool_ids(&self) -> &[String] {
         &self.resumed_tool_ids
+    }
+
+    /// Returns the number of the last job in the journal, by the mark of the log at which the run was resumed.
+    pub(crate) fn resumed_job(&self) -> Option<u64> {
+        self.resumed_job
+    }
+
+    /// Appends the gap for events that the journal once had, from the event at `first` on, and that are in no log.
+    pub(crate) fn append_lost_events(&mut self, first: u64, lost: Option<u64>) -> Result<(), RecordError> {
+        let what = match lost {
+            Some(1) => format!("event {first} of the journal"),
+            Some(count) => format!("events {first} to {} of the journal", first + count.saturating_sub(1)),
+            None => format!("events of the journal, from event {first} on"),
+        };
+        self.append_gap(None, &MaskedText::of_numbers(what), &MaskedText::constant(JOURNAL_SHORT))
     }
 
     /// Returns the steps that have not returned, in the order in which they began.

@@ -14,6 +14,7 @@ use reenact_keys::ownership;
 use crate::refusal;
 use crate::resume;
 use crate::run_id::RunId;
+use crate::wal;
 
 /// Reason why runs cannot be kept or found. Each message says what to do, if something can be done.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -169,9 +170,37 @@ impl RunStore {
         self.run_path(id).join("artifact.rer.json")
     }
 
-    /// Returns true if the recorder of a run refused it for good, because someone had changed its journal.
+    /// Returns true if a run was refused for good, because someone had changed its journal.
+    ///
+    /// The mark in the folder of the run can be taken away by whoever can write there. There is a second one beside the
+    /// logs, until the machine starts anew.
     pub fn is_refused(&self, id: RunId) -> bool {
-        self.run_path(id).join(refusal::FILE_NAME).symlink_metadata().is_ok()
+        let folder = self.run_path(id);
+        folder.join(refusal::FILE_NAME).symlink_metadata().is_ok() || wal::is_refused(id, &folder)
+    }
+
+    /// Returns true if a run needs no log any more: nobody records it, and it is sealed, refused, or has no journal.
+    pub(crate) fn is_over(&self, id: RunId) -> bool {
+        let (folder, journal) = (self.run_path(id), self.journal_path(id));
+        if !folder.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+            return false;
+        }
+        let mut file = match File::open(&journal) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return true,
+            Err(_) => return false,
+            Ok(file) => file,
+        };
+        let is_sealed = self.artifact_path(id).symlink_metadata().is_ok_and(|found| found.is_file());
+        let is_done = is_sealed || self.is_refused(id) || Self::is_sealed_elsewhere(&mut file);
+        // The lock is asked for last: a recovery of a run that is not done must not find it taken.
+        is_done && file.try_lock_shared().is_ok()
+    }
+
+    /// Returns true if the run of a journal has ended, and the file that its artifact was to be written to is there.
+    fn is_sealed_elsewhere(journal: &mut File) -> bool {
+        let target = resume::read_head(journal).ok().flatten().and_then(|head| head.target);
+        let is_there = target.is_some_and(|target| target.path.symlink_metadata().is_ok());
+        is_there && resume::has_run_ended(journal).unwrap_or(false)
     }
 
     /// Returns the path of the artifact of a run that was sealed here.
@@ -234,9 +263,7 @@ impl RunStore {
         if matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
             return false;
         }
-        let target = resume::read_head(&mut file).ok().flatten().and_then(|head| head.target);
-        let is_there = target.is_some_and(|target| target.path.symlink_metadata().is_ok());
-        !(is_there && resume::has_run_ended(&mut file).unwrap_or(false))
+        !Self::is_sealed_elsewhere(&mut file)
     }
 
     /// Returns the id of the key that a run began under, by the first line of its journal; `None` if that line does not

@@ -13,30 +13,60 @@ use std::io::{self, IoSlice, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use crate::durable::Readers;
 use crate::exchange::StepId;
 use crate::lock::locked;
-use crate::observation::Observation;
+use crate::observation::{JournalPosition, Observation};
 use crate::run_id::RunId;
 use crate::storage::{OpenMode, Storage, StoredFile, append_all};
 use crate::wal::frame::HEAD_BYTES;
 
 mod frame;
+mod logged_journal;
+mod logged_run;
+mod orphans;
 mod wal_dir;
 
+pub(crate) use logged_journal::LostEvents;
+pub use logged_journal::{JournalMark, LoggedJournal};
+pub use logged_run::LoggedRun;
+pub use orphans::remove_orphans;
+pub(crate) use orphans::{is_refused, mark_refused};
 pub use wal_dir::WalDir;
 
 /// Bytes after which a new segment begins, so that an old one can be dropped when everything that began in it is
 /// journaled.
 const SEGMENT_BYTES: u64 = 16 << 20;
 
-/// Bytes of a segment that holds nothing but its first mark.
-const EMPTY_SEGMENT_BYTES: usize = HEAD_BYTES + 8 + 1 + 3 * 8;
+/// Bytes of a segment that holds nothing but its first mark, with the number of events and the hash of the last one.
+const EMPTY_SEGMENT_BYTES: usize = HEAD_BYTES + 8 + 1 + 4 * 8 + 32;
 
 /// Bytes that stay allocated when a segment is wiped, to be overwritten. New pages would cost the next write more than
 /// the write itself.
 const RETAINED_BYTES: usize = 64 << 10;
 
 static ZEROS: [u8; RETAINED_BYTES] = [0; RETAINED_BYTES];
+
+/// Extension of segments, and of the file with the known secrets.
+const EXTENSION: &str = "wal";
+
+/// Returns the name of a segment's file.
+fn segment_name(number: u64) -> String {
+    format!("{number:08}.{EXTENSION}")
+}
+
+/// Returns the number of a segment by its path; `None` for other files.
+fn segment_number(path: &Path) -> Option<u64> {
+    path.file_stem()?.to_str()?.parse().ok()
+}
+
+/// Returns the paths of the segments in the folder of a log, and of the file with the known secrets, in no order.
+fn segment_paths(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let paths = fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path()));
+    let mut paths = paths.collect::<io::Result<Vec<PathBuf>>>()?;
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == EXTENSION));
+    Ok(paths)
+}
 
 /// Name of the file with the known secrets.
 const SECRETS_FILE: &str = "known.wal";
@@ -52,15 +82,16 @@ pub struct Wal {
 struct WalWriter {
     storage: Arc<dyn Storage>,
     segments: Vec<WalSegment>,
+    /// File about the run, kept open: its lock tells other recorders that this log is in use.
+    _run_file: Box<dyn StoredFile>,
     next_segment: u64,
     /// Frames that are being built, without their long parts.
     scratch: Vec<u8>,
     /// True after a failure. Nothing is written any more then, since frames behind half a frame cannot be read.
     has_failed: bool,
     max_segment_bytes: u64,
-    /// Number of the last job in the journal, and the bytes of events that the journal had then. Every segment begins
-    /// with this mark.
-    journaled: (u64, u64),
+    /// Number of the last job in the journal, and the end of the journal then. Every segment begins with this mark.
+    journaled: (u64, JournalPosition),
 }
 
 /// File of a log. Recovery reads segments in the order of their numbers.
@@ -73,22 +104,33 @@ struct WalSegment {
 }
 
 impl Wal {
-    /// Creates the log of a run whose journal has `bytes` of events, and removes leftovers of older logs.
-    pub fn create(storage: Arc<dyn Storage>, dir: &WalDir, run_id: RunId, bytes: u64) -> io::Result<Self> {
-        dir.remove_leftovers();
+    /// Creates the log of a run whose journal ends at `position`.
+    pub fn create(
+        storage: Arc<dyn Storage>,
+        dir: &WalDir,
+        run_id: RunId,
+        run: &LoggedRun,
+        position: JournalPosition,
+    ) -> io::Result<Self> {
         let folder = dir.run_path(run_id);
         let mut builder = DirBuilder::new();
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(&folder)?;
+        let path = folder.join(logged_run::FILE_NAME);
+        let mut run_file = storage.open(&path, OpenMode::New(Readers::Owner))?;
+        // Locked before it says anything: a log of which nothing is known is left alone.
+        while run_file.lock().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {}
+        append_all(&mut *run_file, &mut [IoSlice::new(&run.to_json())])?;
         let mut log = WalWriter {
             storage: Arc::clone(&storage),
             segments: Vec::new(),
+            _run_file: run_file,
             next_segment: 0,
             scratch: Vec::new(),
             has_failed: false,
             max_segment_bytes: SEGMENT_BYTES,
-            journaled: (0, bytes),
+            journaled: (0, position),
         };
         log.open_segment(&folder)?;
         Ok(Self { storage, folder, writer: Mutex::new(log) })
@@ -113,22 +155,27 @@ impl Wal {
         self.lock().has_failed
     }
 
-    /// Marks all jobs up to `job` as journaled, with `bytes` of events in the journal. `steps` are the steps that
+    /// Marks all jobs up to `job` as journaled, with the journal's end at `position`. `steps` are the steps that
     /// exchanges got in the journal since the last mark.
-    pub fn mark_journaled(&self, job: u64, bytes: u64, steps: &[(u64, StepId)]) -> io::Result<()> {
+    pub fn mark_journaled(
+        &self,
+        job: u64,
+        position: JournalPosition,
+        steps: &[(u64, StepId)],
+    ) -> io::Result<()> {
         let mut log = self.lock();
         // Marks with a step repeat the old position: if the log is torn among them, the jobs after it must not count as
         // journaled.
-        let (job_before, bytes_before) = log.journaled;
+        let (job_before, before) = log.journaled;
         let mark = |(id, step): &(u64, StepId)| {
-            (*id, Observation::Journaled { job: job_before, bytes: bytes_before, step: Some(*step) })
+            (*id, Observation::Journaled { job: job_before, position: before, step: Some(*step) })
         };
         let mut marks: Vec<(u64, Observation<'_>)> = steps.iter().map(mark).collect();
-        marks.push((0, Observation::Journaled { job, bytes, step: None }));
+        marks.push((0, Observation::Journaled { job, position, step: None }));
         let marks: Vec<(u64, &Observation<'_>)> = marks.iter().map(|(id, entry)| (*id, entry)).collect();
         let written = log.append(&self.folder, &marks);
         // Set after writing: a segment that begins on the way must not claim more than the segment before it.
-        log.journaled = (job, bytes);
+        log.journaled = (job, position);
         written
     }
 
@@ -190,7 +237,7 @@ impl WalWriter {
 
     /// Begins a new segment, and drops the old ones in which nothing is open.
     fn open_segment(&mut self, folder: &Path) -> io::Result<()> {
-        let path = folder.join(format!("{:08}.wal", self.next_segment));
+        let path = folder.join(segment_name(self.next_segment));
         let file = self.storage.open(&path, OpenMode::Rewritable)?;
         self.next_segment += 1;
         self.segments.push(WalSegment { path, file, bytes: 0, open_ids: Vec::new() });
@@ -201,8 +248,8 @@ impl WalWriter {
 
     /// Writes the mark that every segment begins with.
     fn begin_segment(&mut self) -> io::Result<()> {
-        let (job, bytes) = self.journaled;
-        self.write(&[(0, &Observation::Journaled { job, bytes, step: None })])
+        let (job, position) = self.journaled;
+        self.write(&[(0, &Observation::Journaled { job, position, step: None })])
     }
 
     fn write(&mut self, entries: &[(u64, &Observation<'_>)]) -> io::Result<()> {
@@ -248,9 +295,9 @@ impl WalWriter {
 impl WalSegment {
     /// Wipes the segment but for a new first mark. A reader finds all of the old content or none of it, at any moment:
     /// zeros are no frame.
-    fn wipe(&mut self, (job, bytes): (u64, u64), scratch: &mut Vec<u8>) -> io::Result<()> {
+    fn wipe(&mut self, (job, position): (u64, JournalPosition), scratch: &mut Vec<u8>) -> io::Result<()> {
         scratch.clear();
-        frame::write(scratch, 0, &Observation::Journaled { job, bytes, step: None })?;
+        frame::write(scratch, 0, &Observation::Journaled { job, position, step: None })?;
         let used = usize::try_from(self.bytes).unwrap_or(RETAINED_BYTES);
         let wiped = ZEROS.get(scratch.len()..used.min(RETAINED_BYTES)).unwrap_or_default();
         self.file.set_write_offset(0)?;
@@ -267,11 +314,10 @@ impl WalSegment {
 /// Returns false if there is no log. A torn frame ends its segment: no bytes behind it were passed on.
 pub fn read(dir: &WalDir, run_id: RunId, mut take: impl FnMut(u64, Observation<'_>)) -> io::Result<bool> {
     let folder = dir.run_path(run_id);
-    let mut segments: Vec<PathBuf> = match fs::read_dir(&folder) {
+    let mut segments = match segment_paths(&folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        entries => entries?.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<_>>()?,
+        segments => segments?,
     };
-    segments.retain(|path| path.extension().is_some_and(|extension| extension == "wal"));
     // Known secrets first, then the segments by their numbers.
     segments.sort_by_key(|path| (!path.ends_with(SECRETS_FILE), path.clone()));
     let mut body = Vec::new();
@@ -302,7 +348,11 @@ pub fn read(dir: &WalDir, run_id: RunId, mut take: impl FnMut(u64, Observation<'
 
 /// Removes the log of a run, once it is recovered. No error if there is none.
 pub fn remove_run(dir: &WalDir, run_id: RunId) -> io::Result<()> {
-    match fs::remove_dir_all(dir.run_path(run_id)) {
+    let folder = dir.run_path(run_id);
+    // Renamed first, as in [`Wal::remove`].
+    let gone = wal_dir::removal_path(&folder);
+    let folder = if fs::rename(&folder, &gone).is_ok() { gone } else { folder };
+    match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }

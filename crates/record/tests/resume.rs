@@ -8,10 +8,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reenact_formats::rer::seal::Signer;
-use reenact_json::{Limits, Value};
+use reenact_formats::rer::RerVersion;
+use reenact_formats::rer::seal::{EventHashChain, NewEvent, Signer};
+use reenact_json::{Digest, Limits, Value};
 use reenact_keys::SecretKey;
 use reenact_record::clock::Clock;
+use reenact_record::observation::JournalPosition;
+use reenact_record::wal::{LoggedJournal, WalDir};
 use reenact_record::{
     CallKind, EventSource, EventWriter, ExchangeCall, RawAnswer, RawRequest, RawToolCall, RawToolResult,
     RecordEnv, RecordError, Recorder, Recording, ResumeError, RunCounts, RunId, RunStart, StepId,
@@ -75,14 +78,14 @@ impl KilledRun {
     }
 
     /// Resumes the run with these bytes as its journal.
-    fn resume(&self, journal: &[u8], keep: Option<u64>) -> Result<Recorder<Recording>, ResumeError> {
+    fn resume(&self, journal: &[u8], log: Option<LoggedJournal>) -> Result<Recorder<Recording>, ResumeError> {
         fs::write(self.path(), journal).unwrap();
-        Recorder::builder(&runs(&self.dir), &key()).resume(self.id, || keep)
+        Recorder::builder(&runs(&self.dir), &key()).resume(self.id, || log)
     }
 
     /// Returns the error of resuming, and asserts that the file was not changed.
-    fn resume_error(&self, journal: &[u8], keep: Option<u64>) -> ResumeError {
-        let error = self.resume(journal, keep).map(|_| ()).unwrap_err();
+    fn resume_error(&self, journal: &[u8], log: Option<LoggedJournal>) -> ResumeError {
+        let error = self.resume(journal, log).map(|_| ()).unwrap_err();
         assert!(fs::read(self.path()).unwrap() == journal, "{error}: the journal was changed");
         error
     }
@@ -376,49 +379,198 @@ fn another_key_cannot_go_on() {
     assert!(fs::read(killed.path()).unwrap() == killed.journal);
 }
 
+/// Returns the marks of a log whose last one is at so many bytes, in the form of version 0.1: without a hash.
+fn log_without_hash(bytes: u64) -> LoggedJournal {
+    log_of(&[JournalPosition { bytes, head: None }])
+}
+
+/// Returns the marks of a log that holds all jobs after the first mark.
+fn log_of(positions: &[JournalPosition]) -> LoggedJournal {
+    let mut log = LoggedJournal::default();
+    for (job, position) in (1..).zip(positions) {
+        log.add_mark(job, *position);
+    }
+    log.set_complete_from(1);
+    log
+}
+
+impl KilledRun {
+    /// Returns the position behind each event, by the hashes in the journal.
+    fn positions(&self) -> Vec<JournalPosition> {
+        let mut bytes = 0;
+        let lines = self.lines();
+        let position = |(events, line): (u64, &&[u8])| {
+            bytes += line.len() as u64;
+            let event = Value::parse(line.trim_ascii_end(), &Limits::default()).unwrap();
+            let hash = event.member("event_hash").unwrap().string().unwrap();
+            JournalPosition { bytes, head: Some((events, Digest::from_hex(&hash).unwrap())) }
+        };
+        (1..).zip(&lines[1..]).map(position).collect()
+    }
+}
+
 #[test]
-fn only_as_much_is_kept_as_is_asked_for() {
+fn only_as_much_is_kept_as_the_log_says() {
     let killed = KilledRun::killed_after(|recorder| {
         write_some(&recorder.event_writer());
         recorder.end(&DONE).unwrap();
     });
-    let (head, lines) = (killed.head().len(), killed.lines());
-    let mut borders = vec![0_u64];
-    for line in &lines[1..] {
-        borders.push(borders.last().unwrap() + line.len() as u64);
-    }
-    let all = *borders.last().unwrap();
-    for keep in 0..all + 3 {
-        let Ok(events) = borders.binary_search(&keep) else {
+    let (head, lines, positions) = (killed.head().len(), killed.lines(), killed.positions());
+    let all = positions.last().unwrap().bytes;
+    for position in &positions {
+        for log in [log_without_hash(position.bytes), log_of(&[*position])] {
+            let resumed = killed.resume(&killed.journal, Some(log));
+            if position.bytes == all {
+                assert_eq!(resumed.map(|_| ()).unwrap_err(), ResumeError::Ended);
+                continue;
+            }
+            let recorder = resumed.unwrap();
+            let (events, _) = position.head.unwrap();
             assert_eq!(
-                killed.resume_error(&killed.journal, Some(keep)),
-                ResumeError::Keep { path: killed.shown(), keep }
+                (recorder.truncated_bytes(), recorder.counts().events),
+                (all - position.bytes, events)
             );
-            continue;
-        };
-        if keep == all {
-            assert_eq!(killed.resume_error(&killed.journal, Some(keep)), ResumeError::Ended);
-            continue;
-        }
-        let recorder = killed.resume(&killed.journal, Some(keep)).unwrap();
-        assert_eq!(
-            (recorder.truncated_bytes(), recorder.counts().events),
-            (all - keep, events.max(1) as u64)
-        );
-        if events > 0 {
-            let kept = head + usize::try_from(keep).unwrap();
+            assert_eq!(recorder.event_writer().resumed_job(), Some(1));
+            let kept = head + usize::try_from(position.bytes).unwrap();
             assert!(fs::read(killed.path()).unwrap() == killed.journal[..kept]);
+            finish(recorder);
         }
-        finish(recorder);
     }
     // Lines that will be truncated are checked all the same, if others follow.
     let at = head + lines[1].len() + lines[2].len() + 100;
     let mut changed = killed.journal.clone();
     changed[at] ^= 1;
     assert_eq!(
-        killed.resume_error(&changed, Some(borders[1])),
+        killed.resume_error(&changed, Some(log_of(&positions[..1]))),
         ResumeError::Changed { path: killed.shown(), line: 4 }
     );
+}
+
+/// Returns a journal with the same events and the same lengths, but for one letter of one payload: its chain is made anew,
+/// as whoever may write the file can do.
+fn forged(journal: &[u8]) -> Vec<u8> {
+    let mut lines = journal.split_inclusive(|byte| *byte == b'\n');
+    let mut forged = lines.next().unwrap().to_vec();
+    let mut chain = EventHashChain::new(RerVersion::V02);
+    for line in lines {
+        let event = Value::parse(line.trim_ascii_end(), &Limits::default()).unwrap();
+        let text = |name: &str| event.member(name).unwrap().string().unwrap().into_owned();
+        let (event_type, timestamp) = (text("event_type"), text("timestamp"));
+        let payload = String::from_utf8(event.member("payload").unwrap().text().to_vec()).unwrap();
+        let payload = payload.replace("\"text\":\"ok\"", "\"text\":\"no\"");
+        let step_index = event.member("step_index").unwrap().text();
+        let event = NewEvent {
+            step_index: std::str::from_utf8(step_index).unwrap().parse().unwrap(),
+            event_type: &event_type,
+            timestamp: &timestamp,
+            payload: Some(payload.as_bytes()),
+            redacted: false,
+        };
+        chain.append(&event, &mut forged).unwrap();
+        forged.push(b'\n');
+    }
+    assert!(forged.len() == journal.len() && forged != journal);
+    forged
+}
+
+/// The hash in the log tells a journal that was made anew from the one that was written, also if both have one length.
+/// The refusal outlives the mark in the folder of the run.
+#[test]
+fn a_journal_that_the_log_contradicts_is_refused_for_good() {
+    let killed = KilledRun::killed_after(|recorder| write_some(&recorder.event_writer()));
+    let (positions, forged) = (killed.positions(), forged(&killed.journal));
+    // Without a log nothing tells, and neither does a log of version 0.1.
+    drop(killed.resume(&forged, None).unwrap());
+    drop(killed.resume(&forged, Some(log_without_hash(positions[4].bytes))).unwrap());
+    // The event that was changed is behind this mark.
+    drop(killed.resume(&forged, Some(log_of(&positions[..1]))).unwrap());
+    let refused = ResumeError::NotAsWritten { path: killed.shown() };
+    assert_eq!(killed.resume_error(&forged, Some(log_of(&positions))), refused);
+    let mark = killed.path().with_file_name("refused.json");
+    let (_, head) = positions[4].head.unwrap();
+    assert_eq!(
+        fs::read_to_string(&mark).unwrap(),
+        format!(
+            "{{\"events\":5,\"head\":\"{head}\",\"refused\":\"reenact-refused/1\",\"run_id\":\"{}\"}}\n",
+            killed.id
+        )
+    );
+    let store = runs(&killed.dir);
+    for _ in 0..2 {
+        assert!(store.is_refused(killed.id));
+        assert_eq!(killed.resume_error(&killed.journal, None), ResumeError::Refused { run_id: killed.id });
+        assert_eq!(store.unsealed_runs(), Ok(vec![]));
+        // The second time only the mark beside the logs is left, where there is a place for logs.
+        fs::remove_file(&mark).unwrap_or_default();
+        if WalDir::find().is_none() {
+            return;
+        }
+    }
+}
+
+/// A mark in the middle of an event, another first line, and an end that the recorder cannot have written.
+#[test]
+fn whatever_contradicts_the_log_is_refused() {
+    let refused = |killed: &KilledRun, log: LoggedJournal| {
+        let error = killed.resume_error(&killed.journal, Some(log));
+        assert_eq!(error, ResumeError::NotAsWritten { path: killed.shown() });
+        assert!(runs(&killed.dir).is_refused(killed.id));
+    };
+    let fresh = || KilledRun::killed_after(|recorder| write_some(&recorder.event_writer()));
+    let killed = fresh();
+    refused(&killed, log_without_hash(killed.positions()[2].bytes - 1));
+    let killed = fresh();
+    refused(&killed, log_without_hash(1));
+    let ended = KilledRun::killed_after(|recorder| {
+        write_some(&recorder.event_writer());
+        recorder.end(&DONE).unwrap();
+    });
+    let end = ended.positions().pop().unwrap();
+    refused(&ended, log_of(&[JournalPosition { bytes: end.bytes + 1, head: None }]));
+}
+
+/// A journal that is shorter than its log, at every byte: continued from the last mark that it has, or else with a gap for
+/// exactly the events that are lost.
+#[test]
+fn every_prefix_that_is_shorter_than_the_log_can_be_gone_on_with() {
+    let killed = KilledRun::killed_after(|recorder| write_some(&recorder.event_writer()));
+    let (head, positions) = (killed.head().len(), killed.positions());
+    let last = positions.last().unwrap().bytes;
+    for length in head..killed.journal.len() {
+        let whole = positions.iter().take_while(|at| at.bytes <= (length - head) as u64).count();
+        // Of the first log nothing before the last mark is left; the second one has all jobs after the third event.
+        for first in [4, 2] {
+            let log = log_of(&positions[first..]);
+            let recorder = killed.resume(&killed.journal[..length], Some(log)).unwrap();
+            let payloads = events(&killed.path());
+            let gaps: Vec<_> =
+                payloads.iter().filter(|(event_type, _)| event_type == "rer.capture.gap").collect();
+            let is_healed = whole > first;
+            assert_eq!(gaps.len(), usize::from(!is_healed), "{length}");
+            if is_healed {
+                let kept = (positions[whole - 1].bytes, Some((whole - first) as u64));
+                assert_eq!((recorder.counts().bytes, recorder.event_writer().resumed_job()), kept);
+                continue;
+            }
+            let lost = first + 1 - whole;
+            let named = match lost {
+                1 => format!("event {whole} of the journal"),
+                _ => format!("events {whole} to {first} of the journal"),
+            };
+            assert!(gaps[0].1.contains(&format!("\"what\":\"{named}\"")), "{length}: {}", gaps[0].1);
+            assert_eq!(recorder.event_writer().resumed_job(), Some(1));
+            finish(recorder);
+            let recovered = events(&killed.path()).into_iter().find(|(kind, _)| kind == "rer.run.recovered");
+            let recovered = recovered.unwrap().1;
+            assert!(recovered.contains(&format!("\"from\":\"log\",\"lost\":{lost},")), "{recovered}");
+        }
+    }
+    // How many are lost is unknown to a log of version 0.1.
+    let log = log_without_hash(last);
+    let recorder = killed.resume(&killed.journal[..killed.journal.len() - 1], Some(log)).unwrap();
+    let gap = events(&killed.path()).pop().unwrap();
+    assert!(gap.1.contains("\"what\":\"events of the journal, from event 4 on\""), "{}", gap.1);
+    finish(recorder);
 }
 
 /// A clock that is an hour behind the first recorder's.

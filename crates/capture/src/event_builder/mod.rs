@@ -101,7 +101,9 @@ impl EventBuilder {
                 return None;
             }
             // Marks of the log itself, not observations of the run.
-            Observation::KnownSecret { .. } | Observation::Journaled { .. } => return None,
+            Observation::KnownSecret { .. }
+            | Observation::Journaled { .. }
+            | Observation::JournalCut { .. } => return None,
             _ => {}
         }
         let writer = at.map_or_else(|| self.writer.clone(), |at| self.writer.at(at));

@@ -117,7 +117,7 @@ impl<'s> Worker<'s> {
                 // too.
                 *known = shared.writer.log_secrets(log, *known).unwrap_or(*known);
                 // The log is given up after a failure; from then on front ends wait for the journal.
-                let _ = log.mark_journaled(last, shared.writer.counts().bytes, &steps);
+                let _ = log.mark_journaled(last, shared.writer.journal_position(), &steps);
                 log.release(&over);
             }
         }

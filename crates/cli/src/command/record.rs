@@ -31,8 +31,8 @@ use reenact_keys::{KeyName, SecretKey};
 use reenact_record::approval::ApprovalQueue;
 use reenact_record::wal::{self, WalDir};
 use reenact_record::{
-    ArtifactTarget, Durability, PolicyMode, RecordError, Recorder, RunCounts, RunEnd, RunId, RunStart,
-    RunStatus, SealedArtifact,
+    ArtifactTarget, Durability, PolicyMode, RecordError, Recorder, RunCounts, RunEnd, RunId,
+    RunStart, RunStatus, SealedArtifact,
 };
 use reenact_run::{EventType, Exit, OpenedRecord, Run};
 use reenact_verify::audit::{Audit, AuditVerdict};
@@ -250,6 +250,8 @@ impl RecordArgs {
         };
         let recorder =
             Recorder::builder(&runs::run_store(), &signing.key).begin(&start).map_err(impossible)?;
+        // Logs hold secrets: those that a killed recorder or recovery left behind do not stay.
+        wal::remove_orphans(&runs::run_store());
         // Without memory-backed storage for the log, requests and the ends of answers wait until the journal has them.
         let log =
             WalDir::find().and_then(|dir| recorder.event_writer().create_wal(&dir, recorder.run_id()).ok());

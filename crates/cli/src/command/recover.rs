@@ -15,10 +15,12 @@ use std::path::{Path, PathBuf};
 
 use reenact_capture::{LeftoverLog, Recovered};
 use reenact_json::Shown;
+use reenact_json::print::PrintObjectWriter;
 use reenact_keys::{KeyStore, SecretKey};
 use reenact_record::wal::{self, WalDir};
 use reenact_record::{
-    Recorder, ResumeError, RunEnd, RunId, RunStatus, RunStore, RunStoreError, SealedArtifact,
+    Recorder, ResumeError, RunEnd, RunId, RunStatus, RunStore, RunStoreError,
+    SealedArtifact,
 };
 use reenact_verify::{Keys, Options};
 
@@ -32,17 +34,27 @@ use crate::{quantity, runs};
 /// journal. After a kill, this command writes what is missing, notes what broke off, and seals the run with the key that it
 /// began under. After the machine itself went down the journal alone is left, and is sealed as far as it goes. Without a name,
 /// all runs of this folder are looked after; one that is being recorded is left alone.
+///
+/// The journal is compared with what the recorder's log says of it. A run whose journal someone changed is refused for good;
+/// where the journal only became shorter, a gap names the events that are gone. Logs of runs that are sealed, refused or
+/// gone are removed.
+///
+/// Exit codes: 0 all that was named is sealed; 1 a run is refused for good; 2 a run could not be recovered.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  reenact recover\n  reenact recover 0190f3")]
+#[command(after_help = "Examples:\n  reenact recover\n  reenact recover 0190f3\n  reenact recover --json")]
 pub(super) struct RecoverArgs {
     /// A run id, the beginning of one, or `last`
     #[arg(value_name = "RUN")]
     run: Option<String>,
+
+    /// One JSON object a line for each run
+    #[arg(long)]
+    json: bool,
 }
 
 impl RecoverArgs {
     /// Recovers the named run, or every unsealed run of the current folder. The exit code is 2 if one of them
-    /// cannot be recovered, and 1 if its recorder refused it.
+    /// cannot be recovered, and 1 if one is refused.
     pub(super) fn run(&self) -> Result<u8, CommandError> {
         let store = runs::run_store();
         let found = match &self.run {
@@ -50,34 +62,44 @@ impl RecoverArgs {
             None => store.unsealed_runs(),
         };
         let found = found.map_err(impossible)?;
-        if found.is_empty() {
+        if found.is_empty() && !self.json {
             output::print("nothing to recover: every run of this folder is sealed\n")?;
         }
         let keys = UserConfig::require()?.key_store();
         let mut code = 0;
         for id in found {
-            if store.is_refused(id) {
-                output::print_notice(&RunStoreError::Refused { run_id: id }.to_string());
-                code = code.max(1);
-                continue;
-            }
             let outcome = match store.sealed_artifact(id) {
                 Ok(path) => Ok(RecoverOutcome::Sealed(path)),
+                Err(error @ RunStoreError::Refused { .. }) => Err(RecoverFailure::refused(error)),
                 Err(_) => recover(&store, id, &keys),
             };
+            if let Err(failure) = &outcome {
+                code = code.max(failure.exit_code());
+            }
+            if self.json {
+                output::print(&outcome_as_json(id, &outcome))?;
+                continue;
+            }
             match outcome {
                 Ok(RecoverOutcome::Recovered(found, sealed)) => {
-                    output::print(&recovered_text(id, &found, &sealed))?
+                    output::print(&recovered_text(id, &found, &sealed))?;
                 }
                 Ok(RecoverOutcome::Sealed(path)) => {
                     let path = path.to_string_lossy();
                     output::print(&format!("{id} is sealed: {}\n", Shown::whole(&path)))?;
                 }
-                Err(why) => {
-                    output::print_notice(&format!("{id}: {why}"));
-                    code = 2;
-                }
+                // The message names the run, or its journal.
+                Err(failure) if failure.is_refused() => output::print_notice(&failure.message),
+                Err(failure) => output::print_notice(&format!("{id}: {}", failure.message)),
             }
+        }
+        // Last, so that the logs of the runs that were sealed just now are gone for certain.
+        let removed = wal::remove_orphans(&store).len() as u64;
+        if removed > 0 {
+            output::print(&match self.json {
+                true => format!("{{\"removed_logs\":{removed}}}\n"),
+                false => format!("removed {} of runs that are over\n", quantity::count(removed, "log")),
+            })?;
         }
         Ok(code)
     }
@@ -91,6 +113,49 @@ enum RecoverOutcome {
     Sealed(PathBuf),
 }
 
+/// Reason why a run is not sealed.
+struct RecoverFailure {
+    /// Code for programs.
+    code: &'static str,
+    /// Reason for people, safe to print.
+    message: String,
+}
+
+impl RecoverFailure {
+    /// Code of a run that is refused for good.
+    const REFUSED: &str = "E_RUN_REFUSED";
+
+    /// Returns the failure of a run that is refused for good.
+    fn refused(error: impl std::fmt::Display) -> Self {
+        Self { code: Self::REFUSED, message: error.to_string() }
+    }
+
+    /// Returns any other failure.
+    fn of(error: impl std::fmt::Display) -> Self {
+        Self { code: "E_NOT_RECOVERED", message: error.to_string() }
+    }
+
+    fn is_refused(&self) -> bool {
+        self.code == Self::REFUSED
+    }
+
+    fn exit_code(&self) -> u8 {
+        if self.is_refused() { 1 } else { 2 }
+    }
+}
+
+impl From<ResumeError> for RecoverFailure {
+    fn from(error: ResumeError) -> Self {
+        match error {
+            ResumeError::Busy { .. } => {
+                Self { code: "E_RUN_BUSY", message: "another reenact is recording it at this moment".into() }
+            }
+            ResumeError::Refused { .. } | ResumeError::NotAsWritten { .. } => Self::refused(error),
+            _ => Self::of(error),
+        }
+    }
+}
+
 /// Facts about a recovery beside the whole events of the journal.
 #[derive(Default)]
 struct RecoveryFacts {
@@ -98,6 +163,8 @@ struct RecoveryFacts {
     from_log: Recovered,
     /// Bytes at the journal's end that are no whole event and that no log replaces.
     torn_bytes: u64,
+    /// Number of events that the journal once had, by the log, and that are gone.
+    lost_events: u64,
 }
 
 /// Completes the journal of a run from its log, and seals it with the key under which it began.
@@ -105,53 +172,53 @@ struct RecoveryFacts {
 /// # Errors
 ///
 /// A message if the key is missing, another process is recording the run, or the journal or the log cannot be read.
-fn recover(store: &RunStore, id: RunId, keys: &KeyStore) -> Result<RecoverOutcome, String> {
+fn recover(store: &RunStore, id: RunId, keys: &KeyStore) -> Result<RecoverOutcome, RecoverFailure> {
     let key = recording_key(store, id, keys)?;
     let dir = WalDir::containing(id);
     let mut leftover = Ok(None);
     // `resume` calls this when it holds the lock: no other process writes to the journal or the log then.
     let resumed = Recorder::builder(store, &key).resume(id, || {
         leftover = dir.as_ref().map_or(Ok(None), |dir| LeftoverLog::read(dir, id));
-        leftover.as_ref().ok()?.as_ref()?.journal_bytes()
+        Some(leftover.as_ref().ok()?.as_ref()?.journal())
     });
-    let leftover = leftover.map_err(|error| format!("its log cannot be read: {error}"))?;
+    let leftover =
+        leftover.map_err(|error| RecoverFailure::of(format!("its log cannot be read: {error}")))?;
     let (found, ended) = match resumed {
         Ok(recorder) => {
-            let mut found = RecoveryFacts::default();
-            if leftover.as_ref().and_then(LeftoverLog::journal_bytes).is_none()
-                && recorder.truncated_bytes() > 0
-            {
+            let lost_events = recorder.lost_events().unwrap_or_default();
+            let mut found = RecoveryFacts { lost_events, ..RecoveryFacts::default() };
+            if !leftover.as_ref().is_some_and(LeftoverLog::has_marks) && recorder.truncated_bytes() > 0 {
                 found.torn_bytes = recorder.truncated_bytes();
                 let why =
                     format!("its last {} bytes were no whole event, and were cut off", found.torn_bytes);
-                recorder.event_writer().record_gap("end of the journal", &why).map_err(to_text)?;
+                recorder.event_writer().record_gap("end of the journal", &why).map_err(RecoverFailure::of)?;
             }
             if let Some(leftover) = leftover {
                 let recorded_calls = recorder.resumed_tool_calls();
                 let recorded_calls = recorded_calls.iter().map(String::as_str);
-                found.from_log =
-                    leftover.recover_into(&recorder.event_writer(), recorded_calls).map_err(to_text)?;
+                found.from_log = leftover
+                    .recover_into(&recorder.event_writer(), recorded_calls)
+                    .map_err(RecoverFailure::of)?;
             }
             let reason = "its recorder did not come to the end";
             let end = RunEnd { status: RunStatus::Crashed, reason, exit_code: None };
-            (found, recorder.end(&end).map_err(to_text)?)
+            (found, recorder.end(&end).map_err(RecoverFailure::of)?)
         }
         Err(ResumeError::Ended) => {
-            (RecoveryFacts::default(), Recorder::builder(store, &key).resume_ended(id).map_err(to_text)?)
+            (RecoveryFacts::default(), Recorder::builder(store, &key).resume_ended(id)?)
         }
-        Err(ResumeError::Busy { .. }) => return Err("another reenact is recording it at this moment".into()),
-        Err(error) => return Err(error.to_string()),
+        Err(error) => return Err(error.into()),
     };
     let mut out = ended.target().clone();
     // An existing file is never replaced here, even if the recording had `--force`: it may be another run's.
     out.replace = false;
     if out.path.symlink_metadata().is_ok() {
-        if is_artifact_of(&out.path, id) {
+        if is_artifact_of(&out.path, id, &key) {
             return Ok(RecoverOutcome::Sealed(out.path));
         }
         out.path = store.artifact_path(id);
     }
-    let sealed = ended.seal_to(&key, &out).map_err(to_text)?;
+    let sealed = ended.seal_to(&key, &out).map_err(RecoverFailure::of)?;
     if let Some(dir) = &dir {
         // Everything in the log is sealed now. If the log stays, it only occupies memory.
         let _ = wal::remove_run(dir, id);
@@ -159,30 +226,78 @@ fn recover(store: &RunStore, id: RunId, keys: &KeyStore) -> Result<RecoverOutcom
     Ok(RecoverOutcome::Recovered(found, Box::new(sealed)))
 }
 
-/// Returns true if a file is the artifact of the run `id`. Its signature does not matter for that.
-fn is_artifact_of(path: &Path, id: RunId) -> bool {
+/// Returns true if a file is the artifact of the run `id`, intact and signed by the key that the run began under.
+fn is_artifact_of(path: &Path, id: RunId, key: &SecretKey) -> bool {
     let Ok(bytes) = reenact_verify::disk::read(path) else { return false };
-    let opened = reenact_run::open(bytes, &Keys::default(), &Options::default());
-    opened.run.is_ok_and(|run| run.id() == id.to_string())
+    let mut keys = Keys::default();
+    keys.add_supplied(reenact_formats::rer::seal::Signer::public_key(key));
+    let opened = reenact_run::open(bytes, &keys, &Options::default());
+    opened.report.pass() && opened.run.is_ok_and(|run| run.id() == id.to_string())
 }
 
 /// Returns the private key under which a run began; it must be one of the user's own.
-fn recording_key(store: &RunStore, id: RunId, keys: &KeyStore) -> Result<SecretKey, String> {
-    let key_id = store.key_id(id).map_err(|error| format!("its journal cannot be read: {error}"))?;
+fn recording_key(store: &RunStore, id: RunId, keys: &KeyStore) -> Result<SecretKey, RecoverFailure> {
+    let key_id = store
+        .key_id(id)
+        .map_err(|error| RecoverFailure::of(format!("its journal cannot be read: {error}")))?;
     let key_id = key_id.ok_or_else(|| {
         let run = store.run_path(id);
         let run = run.to_string_lossy();
-        format!(
+        RecoverFailure::of(format!(
             "its journal breaks off in its first line: nothing was recorded; remove {}",
             Shown::whole(&run)
-        )
+        ))
     })?;
-    let names = keys.list().map_err(to_text)?;
+    let names = keys.list().map_err(RecoverFailure::of)?;
     names
         .iter()
         .filter_map(|name| keys.load(name).ok())
         .find(|key| reenact_formats::rer::seal::Signer::public_key(key).id().to_string() == key_id)
-        .ok_or_else(|| format!("none of your keys is the one that it began under ({})", Shown::new(&key_id)))
+        .ok_or_else(|| RecoverFailure {
+            code: "E_NO_KEY",
+            message: format!("none of your keys is the one that it began under ({})", Shown::new(&key_id)),
+        })
+}
+
+/// Returns one JSON object, with a line feed, about one run.
+fn outcome_as_json(id: RunId, outcome: &Result<RecoverOutcome, RecoverFailure>) -> String {
+    let mut line = String::new();
+    let mut object = PrintObjectWriter::open(&mut line);
+    object.string("run_id", id.to_string().as_str());
+    let path = |path: &Path| path.to_string_lossy().into_owned();
+    match outcome {
+        Ok(RecoverOutcome::Recovered(found, sealed)) => {
+            object.string("outcome", "recovered");
+            object.string("artifact", path(&sealed.path).as_str());
+            let (counts, Recovered { requests, answers, cut }) = (sealed.counts, found.from_log);
+            for (name, count) in [
+                ("bytes", sealed.size),
+                ("events", counts.events),
+                ("model_calls", counts.model_calls),
+                ("http_calls", counts.http_calls),
+                ("tool_calls", counts.tool_calls),
+                ("gaps", counts.gaps),
+                ("requests_from_log", requests as u64),
+                ("answers_from_log", answers as u64),
+                ("answers_cut", cut as u64),
+                ("torn_bytes", found.torn_bytes),
+                ("lost_events", found.lost_events),
+            ] {
+                object.name(name).push_str(&count.to_string());
+            }
+        }
+        Ok(RecoverOutcome::Sealed(artifact)) => {
+            object.string("outcome", "sealed");
+            object.string("artifact", path(artifact).as_str());
+        }
+        Err(failure) => {
+            object.string("outcome", if failure.is_refused() { "refused" } else { "failed" });
+            object.string("code", failure.code);
+            object.string("message", failure.message.as_str());
+        }
+    }
+    object.close();
+    line + "\n"
 }
 
 /// Returns the text about a recovered run: its calls, the origin of its events, and the artifact.
@@ -209,13 +324,13 @@ fn recovered_text(id: RunId, found: &RecoveryFacts, sealed: &SealedArtifact) -> 
         facts
             .push(format!("the last {} of its journal were torn", quantity::count(found.torn_bytes, "byte")));
     }
+    if found.lost_events > 0 {
+        let lost = quantity::count(found.lost_events, "event");
+        let verb = if found.lost_events == 1 { "is" } else { "are" };
+        facts.push(format!("{lost} of its journal {verb} gone"));
+    }
     let (facts, size) = (facts.join("; "), quantity::size(sealed.size));
     format!("recovered {id}: {facts}\nsealed: {} ({size})\n", Shown::whole(&path))
-}
-
-/// Converts an error into its message.
-fn to_text(error: impl std::fmt::Display) -> String {
-    error.to_string()
 }
 
 /// Converts an error into a message with exit code 2.

@@ -1,11 +1,18 @@
 //! Recorders that are killed: `reenact recover` seals their runs, says what broke off, and touches nothing else.
 
 use std::fs;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
+use reenact_capture::LeftoverLog;
+use reenact_formats::rer::RerVersion;
+use reenact_formats::rer::seal::{EventHashChain, NewEvent};
+use reenact_json::{Limits, Value};
+use reenact_record::RunId;
 use reenact_testkit::Script;
 
-use super::project::{REENACT, TestProject};
+use super::project::{API_KEY, REENACT, TestProject};
 
 /// Starts a recording of the demo's agent in the background.
 fn recording(project: &TestProject) -> Child {
@@ -82,9 +89,175 @@ fn a_journal_that_the_agent_rewrote_is_refused_for_good() {
     assert!(recorded.stderr.contains("someone changed the journal"), "{}", recorded.stderr);
     assert!(!recorded.stderr.contains("reenact recover"), "{}", recorded.stderr);
     let refused = "reenact: run [..] is refused for good: someone changed its journal while it was recorded, and nothing of it will be signed\n";
+    let next = project.run(&["record", "--", "true"]);
+    assert!(!next.stderr.contains("recover"), "{}", next.stderr);
+    fs::remove_dir_all(project.artifact().parent().unwrap()).unwrap();
     project.run(&["recover"]).expect(0, "nothing to recover: every run of this folder is sealed\n", "");
     project.run(&["recover", "last"]).expect(1, "", refused);
     project.run(&["show", "last"]).expect(2, "", refused);
+}
+
+/// Reads the log of the only run until it says that the journal has the first exchange, and returns the run's id.
+fn wait_for_first_exchange(project: &TestProject) -> RunId {
+    let id = only_run(&project.folder.path().join(".reenact/runs"));
+    let dir = project.logs();
+    let events =
+        || LeftoverLog::read(&dir, id).ok()??.journal().last()?.position.head.map(|(events, _)| events);
+    // The start, the first call and its answer, and the call of a tool that the second request tells of.
+    while events().is_none_or(|events| events < 4) {
+        std::thread::yield_now();
+    }
+    id
+}
+
+/// Starts a recording whose agent waits for its second answer, and kills the recorder. The log says that the first exchange
+/// is in the journal.
+fn killed_in_second_exchange() -> (TestProject, RunId) {
+    let project = TestProject::new(Script::travel().gated());
+    for piece in 0..40 {
+        project.vendor.open_gate(&format!("0.{piece}"));
+    }
+    let mut recorder = recording(&project);
+    project.vendor.wait_for_requests(2).unwrap();
+    let id = wait_for_first_exchange(&project);
+    recorder.kill().unwrap();
+    recorder.wait().unwrap();
+    (project, id)
+}
+
+/// Writes a journal with the same events and lengths, but for one word in their payloads, and a chain that is right.
+fn forge_journal(path: &Path) {
+    let journal = fs::read(path).unwrap();
+    let mut lines = journal.split_inclusive(|byte| *byte == b'\n');
+    let mut forged = lines.next().unwrap().to_vec();
+    let mut chain = EventHashChain::new(RerVersion::V02);
+    for line in lines {
+        let event = Value::parse(line.trim_ascii_end(), &Limits::default()).unwrap();
+        let text = |name: &str| event.member(name).unwrap().string().unwrap().into_owned();
+        let (event_type, timestamp) = (text("event_type"), text("timestamp"));
+        let payload = String::from_utf8(event.member("payload").unwrap().text().to_vec()).unwrap();
+        let payload = payload.replace("Lisbon", "Athens");
+        let step_index = std::str::from_utf8(event.member("step_index").unwrap().text()).unwrap();
+        let event = NewEvent {
+            step_index: step_index.parse().unwrap(),
+            event_type: &event_type,
+            timestamp: &timestamp,
+            payload: Some(payload.as_bytes()),
+            redacted: false,
+        };
+        chain.append(&event, &mut forged).unwrap();
+        forged.push(b'\n');
+    }
+    assert!(forged.len() == journal.len() && forged != journal);
+    fs::write(path, forged).unwrap();
+}
+
+/// Whoever makes the whole chain anew and kills the recorder gets no signature: the log has the hash of what was written. The
+/// refusal is remembered beside the logs, too.
+#[test]
+fn a_journal_that_was_made_anew_before_the_kill_is_not_signed() {
+    let (project, id) = killed_in_second_exchange();
+    let run = project.folder.path().join(format!(".reenact/runs/{id}"));
+    forge_journal(&run.join("journal.jsonl"));
+    project.run(&["recover"]).expect(
+        1,
+        "removed 1 log of runs that are over\n",
+        "reenact: .reenact/runs/[..]/journal.jsonl: someone changed the journal: it is not what its recorder wrote; the run is refused for good, and nothing of it will be signed\n",
+    );
+    let refused = "reenact: run [..] is refused for good: someone changed its journal while it was recorded, and nothing of it will be signed\n";
+    fs::remove_file(run.join("refused.json")).unwrap();
+    project.run(&["recover", "last"]).expect(1, "", refused);
+    project.run(&["recover", "--json", "last"]).expect(
+        1,
+        &format!("{{\"run_id\":\"{id}\",\"outcome\":\"refused\",\"code\":\"E_RUN_REFUSED\",\"message\":\"run {id} is refused for good: [..]\"}}\n"),
+        "",
+    );
+    project.run(&["verify", "last"]).expect(2, "last\n  ERROR  run [..] is refused for good: [..]\n", "");
+    project.run(&["show", "last"]).expect(2, "", refused);
+    assert!(!run.join("artifact.rer.json").exists());
+}
+
+/// The log of a run is removed after its seal. A kill in between leaves it, with the secrets that it knows, until the next
+/// recording or recovery.
+#[test]
+fn a_log_that_a_kill_left_after_the_seal_is_removed() {
+    for command in [&["recover"][..], &["record", "-q", "--", "true"]] {
+        let (project, id) = killed_in_second_exchange();
+        let dir = project.logs();
+        let log = dir.path().join(id.to_string());
+        let saved: Vec<_> = fs::read_dir(&log).unwrap().map(|it| it.unwrap().path()).collect();
+        let saved: Vec<_> = saved.into_iter().map(|path| (fs::read(&path).unwrap(), path)).collect();
+        let holds_key = |(bytes, _): &(Vec<u8>, PathBuf)| {
+            bytes.windows(API_KEY.len()).any(|part| part == API_KEY.as_bytes())
+        };
+        assert!(saved.iter().any(holds_key), "what stays is a secret");
+        project.run(&["recover"]).expect(0, "recovered [..]\nsealed: [..]\n", "");
+        assert!(!log.exists());
+        let restore = |to: &Path| {
+            fs::DirBuilder::new().mode(0o700).create(to).unwrap();
+            for (bytes, path) in &saved {
+                fs::write(to.join(path.file_name().unwrap()), bytes).unwrap();
+            }
+        };
+        // Before and within the removal: under its own name, and under that of a log that goes.
+        let gone = dir.path().join(format!("{id}.gone"));
+        for path in [&log, &gone] {
+            restore(path);
+            let said = project.run(command);
+            assert_eq!(said.code, Some(0), "{}", said.stderr);
+            let removed = if command == ["recover"] {
+                "nothing to recover: every run of this folder is sealed\nremoved 1 log of runs that are over\n"
+            } else {
+                ""
+            };
+            assert_eq!(said.stdout, removed);
+            assert!(!path.exists());
+        }
+        if command == ["recover"] {
+            restore(&log);
+            project.run(&["recover", "--json"]).expect(0, "{\"removed_logs\":1}\n", "");
+        }
+    }
+}
+
+/// The log of a run that can still be recovered is nobody's to remove, nor is one whose recorder lives.
+#[test]
+fn a_log_that_is_needed_stays() {
+    let (project, id) = killed_in_second_exchange();
+    let log = project.logs().path().join(id.to_string());
+    project.run(&["record", "-q", "--", "true"]).expect(0, "", "");
+    assert!(log.exists(), "the run is not sealed");
+    let id = id.to_string();
+    let recovered = project.run(&["recover", "--json", &id]);
+    recovered.expect(
+        0,
+        &format!("{{\"run_id\":\"{id}\",\"outcome\":\"recovered\",\"artifact\":\".reenact/runs/{id}/artifact.rer.json\",\"bytes\":[..],\"events\":[..],\"model_calls\":2,\"http_calls\":0,\"tool_calls\":1,\"gaps\":[..],\"answers_cut\":1,\"torn_bytes\":0,\"lost_events\":0}}\n"),
+        "",
+    );
+    project.run(&["recover", "--json", &id]).expect(
+        0,
+        &format!("{{\"run_id\":\"{id}\",\"outcome\":\"sealed\",\"artifact\":\".reenact/runs/{id}/artifact.rer.json\"}}\n"),
+        "",
+    );
+    // Somebody removes the folder of a run while it is recorded.
+    let project = TestProject::new(Script::travel().gated());
+    let mut recorder = recording(&project);
+    project.vendor.wait_for_requests(1).unwrap();
+    let runs = project.folder.path().join(".reenact/runs");
+    let live: RunId = only_run(&runs);
+    let log = project.logs().path().join(live.to_string());
+    fs::remove_dir_all(runs.join(live.to_string())).unwrap();
+    project.run(&["record", "-q", "--", "true"]).expect(0, "", "");
+    assert!(log.exists(), "its recorder lives");
+    recorder.kill().unwrap();
+    recorder.wait().unwrap();
+    project.run(&["record", "-q", "--", "true"]).expect(0, "", "");
+    assert!(!log.exists(), "its run is gone");
+}
+
+fn only_run(runs: &Path) -> RunId {
+    let run = fs::read_dir(runs).unwrap().next().unwrap().unwrap();
+    run.file_name().to_str().unwrap().parse().unwrap()
 }
 
 /// A torn journal without a log, as after a power failure.

@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use reenact_record::wal::WalDir;
+use reenact_testkit::fixture::TestDir;
 use reenact_testkit::{Script, ScriptedVendor, Vendor};
 
 use crate::support::folder::Folder;
@@ -19,6 +21,8 @@ pub(crate) const API_KEY: &str = "an-api-key-of-no-shape-4711";
 pub(crate) struct TestProject {
     pub(crate) folder: Folder,
     pub(crate) vendor: ScriptedVendor,
+    /// Folder in memory for logs, apart from those of other tests: any recorder removes logs that nobody needs.
+    runtime: TestDir,
 }
 
 /// Exit code and output of a command.
@@ -31,7 +35,13 @@ pub(crate) struct CommandOutput {
 
 impl TestProject {
     pub(crate) fn new(script: Script) -> Self {
-        Self { folder: Folder::empty(), vendor: ScriptedVendor::start(script).unwrap() }
+        let runtime = TestDir::in_memory();
+        Self { folder: Folder::empty(), vendor: ScriptedVendor::start(script).unwrap(), runtime }
+    }
+
+    /// Returns the folder of logs. There must be memory-backed storage for it.
+    pub(crate) fn logs(&self) -> WalDir {
+        WalDir::open(&self.runtime.join("reenact")).unwrap()
     }
 
     /// Returns `reenact` with arguments, in an environment whose variables lead to the scripted model.
@@ -42,6 +52,7 @@ impl TestProject {
             .env("OPENAI_BASE_URL", self.vendor.base_url(Vendor::OPENAI))
             .env("ANTHROPIC_BASE_URL", self.vendor.base_url(Vendor::ANTHROPIC))
             .env("GOOGLE_GEMINI_BASE_URL", self.vendor.base_url(Vendor::GEMINI))
+            .env("XDG_RUNTIME_DIR", self.runtime.path())
             .env("OPENAI_API_KEY", API_KEY)
             .stdin(Stdio::null());
         command

@@ -54,7 +54,7 @@ impl KilledRun {
         let leftover = LeftoverLog::read(&self.logs.place(), self.run_id).unwrap().unwrap();
         let folder = RunStore::new(self.dir.join(RunStore::NAME));
         let recorder =
-            Recorder::builder(&folder, key).resume(self.run_id, || leftover.journal_bytes()).unwrap();
+            Recorder::builder(&folder, key).resume(self.run_id, || Some(leftover.journal())).unwrap();
         let recovered = leftover.recover_into(&recorder.event_writer(), []).unwrap();
         let end = RunEnd { status: RunStatus::Crashed, reason: "killed", exit_code: None };
         let sealed = recorder.end(&end).unwrap().seal(key).unwrap();

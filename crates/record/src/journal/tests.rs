@@ -49,7 +49,7 @@ fn time_does_not_go_back() {
 fn a_write_that_fails_closes_the_journal() {
     let path = Path::new("/dev/full");
     let file = OpenOptions::new().read(true).append(true).open(path).unwrap();
-    let mut journal = Journal::from_file(Box::new(file), path, 0, &RecordEnv::default());
+    let mut journal = Journal::from_file(Box::new(file), path, b"", &RecordEnv::default());
     let first = journal.append(EventType::CaptureGap, JournalSpace::Common, gap).unwrap_err();
     assert!(
         matches!(&first, RecordError::Journal { kind: io::ErrorKind::StorageFull, path, .. } if path == "/dev/full"),
@@ -71,7 +71,7 @@ fn a_write_that_fails_closes_the_journal() {
 fn a_sync_that_fails_closes_the_journal() {
     let (_reader, writer) = io::pipe().unwrap();
     let file = File::from(std::os::fd::OwnedFd::from(writer));
-    let mut journal = Journal::from_file(Box::new(file), Path::new("pipe"), 0, &RecordEnv::default());
+    let mut journal = Journal::from_file(Box::new(file), Path::new("pipe"), b"", &RecordEnv::default());
     journal.append(EventType::RunStarted, JournalSpace::Common, gap).unwrap();
     let first = journal.sync().unwrap_err();
     assert!(matches!(&first, RecordError::Journal { kind: io::ErrorKind::InvalidInput, .. }), "{first:?}");
@@ -122,7 +122,7 @@ fn a_full_journal_stays_full() {
     drop(state);
 
     let file = OpenOptions::new().read(true).append(true).open(&fresh.0).unwrap();
-    let mut again = RunState::new(Journal::from_file(Box::new(file), &fresh.0, 0, &RecordEnv::default()));
+    let mut again = RunState::new(Journal::from_file(Box::new(file), &fresh.0, b"", &RecordEnv::default()));
     let mut end = ChainEnd::new();
     for line in std::fs::read(&fresh.0).unwrap().split_inclusive(|byte| *byte == b'\n') {
         let (event_type, payload) = end.advance(line.trim_ascii_end()).unwrap();

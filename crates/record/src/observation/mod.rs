@@ -9,6 +9,7 @@ mod bytes;
 mod decision;
 mod end;
 mod headers;
+mod position;
 mod request;
 
 use core::time::Duration;
@@ -18,6 +19,7 @@ pub use self::bytes::BodyBytes;
 pub use self::decision::{ActionDecision, ApprovalUpdate};
 pub use self::end::{EndCause, ExchangeEnd};
 pub use self::headers::HeaderList;
+pub use self::position::JournalPosition;
 pub use self::request::{Admission, InboundRequest};
 use crate::exchange::StepId;
 
@@ -98,15 +100,25 @@ pub enum Observation<'a> {
         /// The new state.
         update: ApprovalUpdate<'a>,
     },
-    /// Mark of the log itself: every job up to `job` is in the journal. Bytes of the journal beyond `bytes` belong to a
-    /// job that was half written.
+    /// Mark of the log itself: every job up to `job` is in the journal. Events of the journal beyond `position` belong to
+    /// a job that was half written.
     Journaled {
         /// Number of the last job in the journal.
         job: u64,
-        /// Bytes of events in the journal.
-        bytes: u64,
+        /// End of the journal at that time.
+        position: JournalPosition,
         /// Step that the journal gave to this exchange since the last mark.
         step: Option<StepId>,
+    },
+    /// Mark of a recovery, which found the journal shorter than the marks before say: it goes on from `position`, with
+    /// the jobs after `job`.
+    JournalCut {
+        /// Number of the last job that is not written again.
+        job: u64,
+        /// Position behind which the recovery writes.
+        position: JournalPosition,
+        /// Number of events that were in the journal and are in no log; `None` if unknown.
+        lost: Option<u64>,
     },
 }
 
@@ -184,7 +196,8 @@ impl Observation<'_> {
             Self::Approval { at, approval_id, update: news } => {
                 Observation::Approval { at, approval_id: owned_text(approval_id), update: news.into_owned() }
             }
-            Self::Journaled { job, bytes, step } => Observation::Journaled { job, bytes, step },
+            Self::Journaled { job, position, step } => Observation::Journaled { job, position, step },
+            Self::JournalCut { job, position, lost } => Observation::JournalCut { job, position, lost },
         }
     }
 }

@@ -9,16 +9,22 @@ use core::time::Duration;
 use std::borrow::Cow;
 use std::io;
 
+use reenact_json::Digest;
 use reenact_wire::price::Rates;
 
 use crate::exchange::{EndedBy, StepId};
 use crate::observation::{
-    ActionDecision, Admission, ApprovalUpdate, EndCause, ExchangeEnd, HeaderList, InboundRequest, Observation,
+    ActionDecision, Admission, ApprovalUpdate, EndCause, ExchangeEnd, HeaderList, InboundRequest,
+    JournalPosition, Observation,
 };
 use crate::policy_engine::{Action, SignerType};
 
 /// Tag of a decision that is not enforced; the fields are those of tag 9.
 const UNENFORCED_DECISION: u8 = 13;
+/// Tag of a mark with the hash of the journal's last event; the fields before it are those of tag 7.
+const HEADED_MARK: u8 = 14;
+/// Tag of the mark of a recovery that found the journal too short.
+const JOURNAL_CUT: u8 = 15;
 /// Mark of an admission with a warning, in place of 1.
 const WARNED_ADMISSION: u8 = 2;
 
@@ -87,11 +93,21 @@ pub(super) fn write<'e>(
             put_bytes(out, why.as_bytes())?;
             &[]
         }
-        Observation::Journaled { job, bytes, step } => {
-            out.push(7);
-            for number in [*job, *bytes, step.map_or(0, |step| step.0)] {
+        Observation::Journaled { job, position, step } => {
+            out.push(if position.head.is_some() { HEADED_MARK } else { 7 });
+            for number in [*job, position.bytes, step.map_or(0, |step| step.0)] {
                 out.extend_from_slice(&number.to_le_bytes());
             }
+            put_journal_head(out, position);
+            &[]
+        }
+        Observation::JournalCut { job, position, lost } => {
+            out.push(JOURNAL_CUT);
+            out.push(u8::from(position.head.is_some()));
+            for number in [*job, position.bytes, lost.unwrap_or(u64::MAX)] {
+                out.extend_from_slice(&number.to_le_bytes());
+            }
+            put_journal_head(out, position);
             &[]
         }
         Observation::Withheld { delivered, instead } => {
@@ -168,9 +184,18 @@ pub(super) fn read(body: &[u8], sum: u32) -> Option<(u64, Observation<'_>)> {
         4 => Observation::Trailers { headers: from.headers()? },
         5 => Observation::End(from.end()?),
         6 => Observation::Gap { what: from.text()?, why: from.text()? },
-        7 => {
+        tag @ (7 | HEADED_MARK) => {
             let (job, bytes, step) = (from.number()?, from.number()?, from.number()?);
-            Observation::Journaled { job, bytes, step: (step > 0).then_some(StepId(step)) }
+            let head = if tag == HEADED_MARK { Some(from.journal_head()?) } else { None };
+            let position = JournalPosition { bytes, head };
+            Observation::Journaled { job, position, step: (step > 0).then_some(StepId(step)) }
+        }
+        JOURNAL_CUT => {
+            let has_head = from.byte()? == 1;
+            let (job, bytes, lost) = (from.number()?, from.number()?, from.number()?);
+            let head = if has_head { Some(from.journal_head()?) } else { None };
+            let position = JournalPosition { bytes, head };
+            Observation::JournalCut { job, position, lost: (lost != u64::MAX).then_some(lost) }
         }
         8 => Observation::Withheld { delivered: from.number()?, instead: from.0.into() },
         tag @ (9 | UNENFORCED_DECISION) => {
@@ -268,6 +293,13 @@ fn put_approval_update(out: &mut Vec<u8>, news: &ApprovalUpdate<'_>) -> io::Resu
     texts.iter().try_for_each(|text| put_bytes(out, text.as_bytes()))
 }
 
+fn put_journal_head(out: &mut Vec<u8>, position: &JournalPosition) {
+    if let Some((events, hash)) = position.head {
+        out.extend_from_slice(&events.to_le_bytes());
+        out.extend_from_slice(hash.as_bytes());
+    }
+}
+
 fn put_time(out: &mut Vec<u8>, time: Duration) {
     out.extend_from_slice(&u64::try_from(time.as_micros()).unwrap_or(u64::MAX).to_le_bytes());
 }
@@ -296,6 +328,10 @@ impl<'a> WalFrameReader<'a> {
 
     fn length(&mut self) -> Option<usize> {
         self.array().map(u32::from_le_bytes).and_then(|length| usize::try_from(length).ok())
+    }
+
+    fn journal_head(&mut self) -> Option<(u64, Digest)> {
+        Some((self.number()?, Digest::from_bytes(self.array()?)))
     }
 
     fn time(&mut self) -> Option<Duration> {

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use proptest::prelude::*;
 
 use super::*;
+use reenact_json::Digest;
 use reenact_wire::price::Rates;
 
 use crate::exchange::EndedBy;
@@ -13,6 +14,7 @@ use crate::observation::{
     ActionDecision, Admission, ApprovalUpdate, BodyBytes, EndCause, ExchangeEnd, HeaderList, InboundRequest,
 };
 use crate::policy_engine::{Action, SignerType};
+use crate::run_store::RunStore;
 use crate::storage::Disk;
 
 /// Folder in memory that is removed on drop. `new` returns `None` on a machine without one.
@@ -26,7 +28,8 @@ impl TempWalDir {
     }
 
     fn log(&self, run_id: RunId) -> Wal {
-        Wal::create(Arc::new(Disk), &self.1, run_id, 100).unwrap()
+        let run = LoggedRun::of_folder(&self.0.join(run_id.to_string()));
+        Wal::create(Arc::new(Disk), &self.1, run_id, &run, position(100)).unwrap()
     }
 
     fn ids(&self, run_id: RunId) -> Vec<(u64, String)> {
@@ -39,6 +42,7 @@ impl TempWalDir {
         let entries = fs::read_dir(self.1.run_path(run_id)).unwrap();
         let mut names: Vec<String> =
             entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.retain(|name| name != logged_run::FILE_NAME);
         names.sort();
         names
     }
@@ -54,10 +58,15 @@ fn name(entry: &Observation<'_>) -> String {
     match entry {
         Observation::KnownSecret { rule, .. } => format!("known {rule}"),
         Observation::Request(request) => format!("request {}", request.path),
-        Observation::Journaled { job, bytes, .. } => format!("journaled {job} {bytes}"),
+        Observation::Journaled { job, position, .. } => format!("journaled {job} {}", position.bytes),
         Observation::End(end) => format!("end {}", end.job),
         other => format!("{other:?}"),
     }
+}
+
+/// Returns a position behind an event of its own.
+fn position(bytes: u64) -> JournalPosition {
+    JournalPosition { bytes, head: Some((bytes / 100, Digest::of(&bytes.to_le_bytes()))) }
 }
 
 fn request(path: &str) -> Observation<'_> {
@@ -97,9 +106,9 @@ fn what_is_over_is_dropped_and_the_rest_stays() {
     log.append_secret("environment", b"correct-horse").unwrap();
     log.append(1, &request("/a")).unwrap();
     log.append(2, &request("/b")).unwrap();
-    log.mark_journaled(1, 200, &[(1, StepId(1))]).unwrap();
+    log.mark_journaled(1, position(200), &[(1, StepId(1))]).unwrap();
     log.append(1, &end(3)).unwrap();
-    log.mark_journaled(3, 300, &[]).unwrap();
+    log.mark_journaled(3, position(300), &[]).unwrap();
     log.release(&[1]);
     let both: Vec<(u64, String)> = [
         (0, "known environment"),
@@ -142,7 +151,7 @@ fn what_is_over_is_wiped_and_its_room_used_again() {
         job += 2;
         let written = [(job - 1, format!("request {path}")), (job, format!("request {path}"))];
         assert_eq!(fresh.ids(run_id)[1..], written, "{length}");
-        log.mark_journaled(job, 100 + job, &[]).unwrap();
+        log.mark_journaled(job, position(100 + job), &[]).unwrap();
         log.release(&[job - 1, job]);
         assert_eq!(fresh.ids(run_id), [(0, format!("journaled {job} {}", 100 + job))]);
         let bytes = fs::read(&segment).unwrap();
@@ -172,6 +181,87 @@ fn segments_go_when_all_that_began_in_them_is_over() {
     assert_eq!(fresh.ids(run_id), [(0, "journaled 0 100".to_owned())]);
 }
 
+/// A folder of logs as kills, other programs and other users may leave it. Only logs that nobody needs go.
+#[test]
+fn only_logs_that_nobody_needs_are_removed() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let (Some(logs), Some(project)) = (TempWalDir::new("orphans"), TempWalDir::new("orphans-project")) else {
+        return;
+    };
+    let store = RunStore::new(project.0.join(RunStore::NAME));
+    let mkdir = |path: &Path| {
+        fs::create_dir_all(path).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o700)).unwrap();
+    };
+    // A run with these files in its folder; without any, the folder is not there.
+    let run = |files: &[&str]| {
+        let id = RunId::generate().unwrap();
+        for file in files {
+            mkdir(&store.run_path(id));
+            fs::write(store.run_path(id).join(file), "").unwrap();
+        }
+        id
+    };
+    let log = |id: RunId| {
+        let run = LoggedRun::of_folder(&store.run_path(id));
+        // The folder of a run that is gone was on the same file system.
+        let run = LoggedRun { device: LoggedRun::of_folder(&project.0).device, ..run };
+        Wal::create(Arc::new(Disk), &logs.1, id, &run, position(100)).unwrap()
+    };
+    let old_log = |id: RunId| mkdir(&logs.1.run_path(id));
+    let journal = "journal.jsonl";
+    let sealed = run(&[journal, "artifact.rer.json"]);
+    let refused = run(&[journal, "refused.json"]);
+    let (unsealed, gone, live) = (run(&[journal]), run(&[]), run(&[]));
+    let (old_sealed, old_unsealed) = (run(&[journal, "artifact.rer.json"]), run(&[journal]));
+    let (old_elsewhere, removing) = (run(&[]), run(&[journal]));
+    for id in [sealed, refused, unsealed, gone] {
+        drop(log(id));
+    }
+    let live_log = log(live);
+    [old_sealed, old_unsealed, old_elsewhere].into_iter().for_each(old_log);
+    mkdir(&wal_dir::removal_path(&logs.1.run_path(removing)));
+    // Odd things with the names of runs that are over.
+    let odd = |id: RunId| logs.1.run_path(id);
+    let [link, open, file, suffix, gone_link] = [0; 5].map(|_| run(&[journal, "artifact.rer.json"]));
+    let target = project.0.join("target");
+    mkdir(&target);
+    fs::write(target.join("00000000.wal"), "theirs").unwrap();
+    symlink(&target, odd(link)).unwrap();
+    symlink(&target, wal_dir::removal_path(&odd(gone_link))).unwrap();
+    mkdir(&odd(open));
+    fs::set_permissions(odd(open), fs::Permissions::from_mode(0o750)).unwrap();
+    fs::write(odd(file), "theirs").unwrap();
+    mkdir(&odd(suffix).with_extension("bak"));
+    mkdir(&logs.1.path().join("notes"));
+    let entries = || {
+        let names =
+            fs::read_dir(logs.1.path()).unwrap().map(|it| it.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    };
+    let mut kept: Vec<String> =
+        [unsealed, live, old_unsealed, old_elsewhere, link, open, file].map(|id| id.to_string()).into();
+    kept.extend([format!("{suffix}.bak"), format!("{gone_link}.gone"), "notes".to_owned()]);
+    kept.sort();
+
+    let mut removed = orphans::remove_orphans_in(&logs.1, &store);
+    removed.sort();
+    let mut expected = vec![sealed, refused, gone, old_sealed, removing];
+    expected.sort();
+    assert_eq!(removed, expected);
+    assert_eq!(entries(), kept);
+    assert_eq!(fs::read(target.join("00000000.wal")).unwrap(), b"theirs");
+
+    // Once its recorder is dead, the log of a run that is gone goes, too; that of another project is not counted.
+    drop(live_log);
+    let other = RunStore::new(project.0.join("elsewhere/.reenact"));
+    assert_eq!(orphans::remove_orphans_in(&logs.1, &other), []);
+    kept.retain(|name| *name != live.to_string());
+    assert_eq!(entries(), kept);
+}
+
 fn device(path: &str) -> Box<dyn StoredFile> {
     Box::new(fs::OpenOptions::new().append(true).open(path).unwrap())
 }
@@ -186,8 +276,8 @@ fn a_log_that_failed_stays_closed() {
     log.lock().segments[0].file = device("/dev/null");
     assert_eq!(log.append(2, &request("/b")).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
     // The position is updated all the same, and nothing is dropped that a reader of the torn log might need.
-    assert_eq!(log.mark_journaled(1, 200, &[]).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
-    assert_eq!(log.lock().journaled, (1, 200));
+    assert_eq!(log.mark_journaled(1, position(200), &[]).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    assert_eq!(log.lock().journaled, (1, position(200)));
     log.release(&[1]);
     assert_eq!(fresh.ids(run_id), [(0, "journaled 0 100".to_owned())]);
 }
@@ -312,7 +402,11 @@ fn logs_of_older_versions_are_read() {
         approval(ApprovalUpdate::Granted { token: "token".into() }),
         approval(ApprovalUpdate::Denied { reason: "no".into() }),
         approval(ApprovalUpdate::Refused { code: "code".into(), why: "why".into() }),
-        Observation::Journaled { job: 3, bytes: 300, step: Some(StepId(2)) },
+        Observation::Journaled {
+            job: 3,
+            position: JournalPosition { bytes: 300, head: None },
+            step: Some(StepId(2)),
+        },
     ];
     for (hex, observation) in OLD_FRAMES.into_iter().zip(observations) {
         let mut frame = Vec::new();
@@ -381,7 +475,12 @@ proptest! {
             end(EndCause::ClientDisconnected),
             end(EndCause::Upstream { by: EndedBy::Upstream, error_type: a.clone(), message: b.clone() }),
             Observation::Gap { what: a.clone(), why: b.clone() },
-            Observation::Journaled { job, bytes, step: one.then_some(StepId(1 + job / 2)) },
+            Observation::Journaled {
+                job, position: JournalPosition { bytes, head: None }, step: one.then_some(StepId(1 + job / 2)),
+            },
+            Observation::Journaled { job, position: position(bytes), step: other.then_some(StepId(1 + job / 2)) },
+            Observation::JournalCut { job, position: position(bytes), lost: one.then_some(job / 2) },
+            Observation::JournalCut { job, position: JournalPosition { bytes, head: None }, lost: None },
         ];
         for observation in observations {
             let mut frame = Vec::new();

@@ -61,21 +61,17 @@ impl WalDir {
         self.0.join(run_id.to_string())
     }
 
-    /// Removes the rest of logs whose removal was interrupted.
-    pub(super) fn remove_leftovers(&self) {
-        let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
-        for path in entries
-            .map(|entry| entry.path())
-            .filter(|path| path.extension().is_some_and(|it| it == REMOVED_EXTENSION))
-        {
-            // Another recorder may do the same at this moment, so errors are ignored.
-            let _ = fs::remove_dir_all(path);
-        }
+    /// Returns all folders of logs that are there, whatever the environment was when they were made.
+    pub(super) fn existing() -> Vec<Self> {
+        let mut paths = candidate_paths();
+        paths.retain(|path| path.symlink_metadata().is_ok_and(|found| found.is_dir()));
+        paths.dedup();
+        paths.iter().filter_map(|path| Self::open(path).ok()).collect()
     }
 }
 
 /// Extension of a log's folder that is being removed.
-const REMOVED_EXTENSION: &str = "gone";
+pub(super) const REMOVED_EXTENSION: &str = "gone";
 
 /// Returns the name of a log's folder while it is being removed. No run's id has a dot, so it is never taken for a log.
 pub(super) fn removal_path(folder: &Path) -> PathBuf {
@@ -103,13 +99,13 @@ fn user_id() -> Option<u32> {
 }
 
 #[cfg(unix)]
-fn is_private(found: &fs::Metadata) -> bool {
+pub(super) fn is_private(found: &fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
     found.is_dir() && Some(found.uid()) == user_id() && found.mode() & 0o077 == 0
 }
 
 #[cfg(not(unix))]
-fn is_private(_: &fs::Metadata) -> bool {
+pub(super) fn is_private(_: &fs::Metadata) -> bool {
     false
 }
 
