@@ -28,6 +28,7 @@
 //! | `name`, `assignment`, `value`, `entropy` | secrets that their names announce, such as `API_KEY=…` |
 //! | [`command_line`], `cookie` | secrets of commands and their arguments, of variables, and of cookies |
 //! | `url`, `pem`, `header`, `path`, [`http`] | secrets in URLs, PEM blocks, HTTP headers and queries |
+//! | `known_search` | [`KnownValueSearch`]: texts that were masked before a value was known |
 //! | `known_values`, `literals`, `base64` | values known beforehand, in every encoding |
 //! | `escape`, `mapped_text`, `stream` | decoded and joined texts that map back to their source bytes |
 //! | `mask_mark`, `mask_counts` | the marks themselves, and counts of them |
@@ -45,6 +46,7 @@ mod entropy;
 mod escape;
 mod header;
 pub mod http;
+mod known_search;
 mod known_values;
 mod literals;
 mod mapped_text;
@@ -66,6 +68,7 @@ mod window;
 
 pub use custom::{Alphabet, CustomRule, RuleFault};
 pub use http::MessageSide;
+pub use known_search::KnownValueSearch;
 pub use mask_counts::MaskCounts;
 pub use mask_mark::renumbered;
 pub use pack::{RulePack, SecretFinding};

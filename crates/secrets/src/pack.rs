@@ -71,6 +71,9 @@ pub(crate) struct ScanPass {
 
 static STANDARD: LazyLock<Arc<RulePack>> = LazyLock::new(|| Arc::new(RulePack::build(&[])));
 
+/// Beginnings of the escapes that may hide a byte of a secret.
+const ESCAPE_STARTS: [&str; 2] = ["\\u00", "\\/"];
+
 /// Name of the rules that we ship, with their version.
 const STANDARD_NAME: &str = "reenact-1";
 
@@ -158,12 +161,20 @@ impl RulePack {
             add(LiteralAction::Program(index), program.name, false);
         }
         add(LiteralAction::Mark, mask_mark::MARK_PREFIX, false);
-        for start in ["\\u00", "\\/"] {
+        for start in ESCAPE_STARTS {
             add(LiteralAction::Escape, start, false);
         }
         let literals = LiteralSet::new(literals);
         let name = format!("{STANDARD_NAME}{}", if custom.is_empty() { "" } else { CUSTOM_SUFFIX });
         Self { name, custom_rules: custom.to_vec(), actions, literals }
+    }
+
+    /// Returns a pack without rules, for a search for known values alone. Escapes are decoded all the same.
+    pub(crate) fn without_rules() -> Arc<RulePack> {
+        let literals = ESCAPE_STARTS.map(|start| Literal { bytes: start.as_bytes(), any_case: false });
+        let actions = ESCAPE_STARTS.map(|_| LiteralAction::Escape).into();
+        let (name, custom_rules) = (String::new(), Vec::new());
+        Arc::new(Self { name, custom_rules, actions, literals: LiteralSet::new(literals) })
     }
 
     /// Scans a text once. Marks are those of this pack's rules and of `other_rules`: a secret
