@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use std::io::{self, IoSlice, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use reenact_formats::rer::seal::{EventFrame, EventHashChain, NewEvent};
 use reenact_formats::rer::{EventType, RerEventView, RerVersion, time};
@@ -57,6 +58,8 @@ pub(crate) struct Journal {
     links: EventHashChain,
     /// Index of the next event, which is the number of events so far.
     next_index: u64,
+    /// The same number, for the masks.
+    event_count: Arc<AtomicU64>,
     /// Hash of all events that were written. A change of the file does not change it, so [`Journal::read_back`] finds
     /// the change.
     running_hash: Hasher,
@@ -119,6 +122,7 @@ impl Journal {
             path: path.to_owned(),
             links: EventHashChain::new(VERSION),
             next_index: 0,
+            event_count: Arc::default(),
             running_hash: Hasher::new(),
             bytes: 0,
             events_offset: head.len() as u64,
@@ -141,6 +145,7 @@ impl Journal {
     pub(crate) fn resume_event(&mut self, line: &[u8], end: &ChainEnd) {
         self.links = end.links.clone();
         self.next_index = end.next_index;
+        self.event_count.store(self.next_index, Ordering::Release);
         self.latest_time = end.latest_time;
         self.running_hash.put(line);
         self.bytes += line.len() as u64;
@@ -178,6 +183,16 @@ impl Journal {
     /// Returns the number of events so far.
     pub(crate) fn events(&self) -> u64 {
         self.next_index
+    }
+
+    /// Returns the number of events, as it changes.
+    pub(crate) fn event_count(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.event_count)
+    }
+
+    /// Returns a reader of the events that were written, from the first one on.
+    pub(crate) fn events_reader(&self) -> io::Result<impl Read + use<>> {
+        Ok(StoredFileReader::new(self.file.reopen()?, self.events_offset).take(self.bytes))
     }
 
     /// Returns the end of the events so far, for the log.
@@ -269,6 +284,7 @@ impl Journal {
         }
         self.links = links;
         self.next_index += 1;
+        self.event_count.store(self.next_index, Ordering::Release);
         self.payload.shrink_to(SCRATCH_BYTES);
         self.line.shrink_to(SCRATCH_BYTES);
         Ok(())

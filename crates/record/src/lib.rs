@@ -24,6 +24,7 @@
 //! | [`spool`] | bodies that are too long for memory |
 //! | [`redaction`], [`withhold`] | a project's own masks, and the payloads that it withholds |
 //! | [`record_env`], [`clock`], [`randomness`], [`storage`] | time, randomness and the disk, as values |
+//! | [`late_secrets`] | events that hold a value which became known as a secret later |
 //! | `refusal` | the mark of a run whose journal was changed, and that nobody may seal |
 //! | [`durability`], [`error`] | guarantees, and the reasons why something was not recorded |
 //!
@@ -40,6 +41,7 @@ pub mod error;
 pub mod event_writer;
 pub mod exchange;
 mod journal;
+pub mod late_secrets;
 mod lock;
 mod mask;
 pub mod observation;
@@ -71,6 +73,7 @@ pub use event_writer::EventWriter;
 pub use exchange::{
     CallKind, Chunk, EndedBy, ExchangeCall, MaskedRequest, RawAnswer, RawHeaders, RawRequest, StepId,
 };
+pub use late_secrets::LateSecrets;
 pub use observation::Observation;
 pub use policy::{ApprovalRequest, CallCost, Evaluation, RecordedDenial};
 pub use policy_engine::{PolicyEngine, PolicyMode};

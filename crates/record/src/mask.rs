@@ -8,12 +8,13 @@ use core::marker::PhantomData;
 use core::time::Duration;
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use reenact_formats::rer::payload::Leaves;
 use reenact_json::{Jcs, Limits, Value, ValueKind, canonical};
 use reenact_secrets::command_line::{is_secret_variable, secret_arguments};
-use reenact_secrets::{MaskedSpan, MessageSide, RedactionWindow, Redactor, RulePack, http};
+use reenact_secrets::{KnownValueSearch, MaskedSpan, MessageSide, RedactionWindow, Redactor, RulePack, http};
 
 use crate::exchange::{Chunk, RawHeaders};
 use crate::lock::locked;
@@ -120,11 +121,52 @@ const KNOWN_SECRET_RULES: [&str; 5] = ["argument", "credential", "environment", 
 pub(crate) struct Masks {
     pack: Arc<RulePack>,
     redactor: Mutex<Redactor>,
+    /// Number of events that the journal has; set once there is a journal.
+    event_count: OnceLock<Arc<AtomicU64>>,
+    /// Number of events that the journal had when each known secret became known.
+    known_since: Mutex<Vec<u64>>,
 }
 
 impl Masks {
     pub(crate) fn new(pack: Arc<RulePack>) -> Self {
-        Self { redactor: Mutex::new(Redactor::new(Arc::clone(&pack))), pack }
+        Self {
+            redactor: Mutex::new(Redactor::new(Arc::clone(&pack))),
+            pack,
+            event_count: OnceLock::new(),
+            known_since: Mutex::default(),
+        }
+    }
+
+    /// Notes from now on at which event of the journal a secret becomes known.
+    pub(crate) fn follow_events(&self, event_count: Arc<AtomicU64>) {
+        // A journal is followed once.
+        let _ = self.event_count.set(event_count);
+    }
+
+    /// Notes that the secrets of `redactor` that are new are known from this event on.
+    fn note_known(&self, redactor: &Redactor) {
+        let events = self.event_count.get().map_or(0, |count| count.load(Ordering::Acquire));
+        let mut known_since = locked(&self.known_since);
+        let known = redactor.known_values().count();
+        if known > known_since.len() {
+            known_since.resize(known, events);
+        }
+    }
+
+    /// Returns a search for the secrets that became known when the journal had events, and the number of events in which
+    /// they may stand; `None` if all were known from the beginning.
+    pub(crate) fn late_secrets(&self) -> Option<(KnownValueSearch, u64)> {
+        let redactor = self.redactor();
+        let known_since = locked(&self.known_since);
+        let late = redactor.known_values().zip(known_since.iter()).filter(|(_, since)| **since > 0);
+        let search = KnownValueSearch::new(late.map(|((_, value), _)| value));
+        // While the first event is the only one, no body is masked that is written later. After that, one may have been
+        // masked before the value was known and be written behind it, such as a long one: all events are looked through.
+        match known_since.iter().max().copied().unwrap_or(0) {
+            0 => None,
+            1 => Some((search, 1)),
+            _ => Some((search, u64::MAX)),
+        }
     }
 
     /// Returns the rules by which secrets are found.
@@ -144,7 +186,9 @@ impl Masks {
 
     /// Adds a secret that is masked from now on.
     pub(crate) fn add_secret(&self, rule: impl Into<Cow<'static, str>>, value: &[u8]) {
-        self.redactor().add_known(rule, value);
+        let mut redactor = self.redactor();
+        redactor.add_known(rule, value);
+        self.note_known(&redactor);
     }
 
     /// Returns the number of known secrets.
@@ -220,7 +264,10 @@ impl Masks {
 
     /// Masks a path or a URL. The values of secret query parameters are masked whatever they look like.
     pub(crate) fn path(&self, path: &str) -> MaskedText {
-        MaskedText(self.redactor().masked_path(path).into())
+        let mut redactor = self.redactor();
+        let masked = redactor.masked_path(path);
+        self.note_known(&redactor);
+        MaskedText(masked.into())
     }
 
     /// Masks the headers of a request, and adds the credentials in them as secrets.
@@ -229,6 +276,7 @@ impl Masks {
         for credential in http::credentials(headers.iter().copied()) {
             redactor.add_known("credential", &credential);
         }
+        self.note_known(&redactor);
         MaskedHeaders(redactor.masked_headers(MessageSide::Request, headers.iter().copied()))
     }
 

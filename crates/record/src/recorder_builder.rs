@@ -108,6 +108,7 @@ impl RecorderBuilder<'_> {
         let head = JournalHead::new(start, &envelope, &masks, signer)?.to_line()?;
         let folder = store.create_run(start.run_id)?;
         let journal = Journal::create(&store.journal_path(start.run_id), &head, &env)?;
+        masks.follow_events(journal.event_count());
         let mut state = RunState::new(journal);
         state.withholding = Withholding::new(start.redaction.withhold.clone());
         state.append(EventType::RunStarted, |payload| started.write(payload))?;
@@ -187,6 +188,8 @@ impl RecorderBuilder<'_> {
     fn resumed(self, resumed: ResumedJournal, masks: Masks) -> RecorderInner {
         let ResumedJournal { head, state, trailing_bytes, has_log, lost, .. } = resumed;
         let from = if has_log { RecoverySource::Log } else { RecoverySource::Journal };
+        // Secrets that a recovery learns were known before, to a recorder that is gone: all are searched for.
+        masks.follow_events(state.journal.event_count());
         let recovered = RunRecovered { from, lost: lost.flatten(), source: EventSource::Observed };
         let default_target =
             || ArtifactTarget { path: self.store.artifact_path(head.run_id), replace: false };

@@ -31,7 +31,7 @@ use reenact_keys::{KeyName, SecretKey};
 use reenact_record::approval::ApprovalQueue;
 use reenact_record::wal::{self, WalDir};
 use reenact_record::{
-    ArtifactTarget, Durability, PolicyMode, RecordError, Recorder, RunCounts, RunEnd, RunId,
+    ArtifactTarget, Durability, LateSecrets, PolicyMode, RecordError, Recorder, RunCounts, RunEnd, RunId,
     RunStart, RunStatus, SealedArtifact,
 };
 use reenact_run::{EventType, Exit, OpenedRecord, Run};
@@ -289,9 +289,13 @@ impl RecordArgs {
         let (status, reason) = run_status(finished.exit);
         let counts = recorder.counts();
         let journal = recorder.folder().to_owned();
+        let mut late_secrets = Ok(LateSecrets::default());
         let sealed = recorder
             .end(&RunEnd { status, reason: &reason, exit_code: finished.exit.code() })
-            .and_then(|ended| ended.seal(&signing.key))
+            .and_then(|ended| {
+                late_secrets = ended.late_secrets();
+                ended.seal(&signing.key)
+            })
             .map_err(|error| {
                 let journal = journal.to_string_lossy();
                 if matches!(error, RecordError::JournalChanged { .. }) {
@@ -309,7 +313,13 @@ impl RecordArgs {
             Some(bundle) => bundle_out::write(sealed, &signing.key, bundle, self.force)?,
             None => sealed,
         };
-        self.print_summary(&signing, &finished, counts, &sealed, envelope_file.as_deref(), &table)
+        let code =
+            self.print_summary(&signing, &finished, counts, &sealed, envelope_file.as_deref(), &table)?;
+        let is_bundle = self.bundle_path().is_some_and(|bundle| *bundle == sealed.path);
+        if let Some(notice) = late_secrets_notice(&late_secrets, &self.run_name(&sealed.path), is_bundle) {
+            output::print_notice(&notice);
+        }
+        Ok(code)
     }
 
     /// Returns the path of `--out` if it asks for a bundle.
@@ -491,6 +501,36 @@ impl RecordArgs {
     }
 }
 
+/// Returns a notice on the events that hold a value which was used as a credential later, with the command that withholds
+/// them; `None` if there are none. The value itself is not named. `run` is the run as a word of that command.
+pub(super) fn late_secrets_notice(
+    found: &Result<LateSecrets, RecordError>,
+    run: &str,
+    is_bundle: bool,
+) -> Option<String> {
+    let found = match found {
+        Ok(found) if found.events.is_empty() => return None,
+        Ok(found) => found,
+        Err(error) => {
+            return Some(format!(
+                "the events were not looked through for credentials that were used later: {error}"
+            ));
+        }
+    };
+    let numbers: Vec<String> = found.events.iter().map(u64::to_string).collect();
+    let listed = match numbers.as_slice() {
+        [one] => format!("event {one}"),
+        [others @ .., last] if found.more == 0 => format!("events {} and {last}", others.join(", ")),
+        all => format!("events {} and {} more", all.join(", "), found.more),
+    };
+    let chosen: Vec<String> = numbers.iter().map(|number| format!("--event {number}")).collect();
+    let out = if is_bundle { "shared.rer.tar.gz" } else { "shared.rer.json" };
+    Some(format!(
+        "a credential that was used later stands in {listed}, written before it was known; withhold that before you share the run:\n  reenact redact {run} {} --out {out}",
+        chosen.join(" ")
+    ))
+}
+
 /// Returns a notice on earlier runs that were never sealed; `runs` is sorted, oldest first.
 fn unsealed_notice(runs: &[RunId]) -> Option<String> {
     match runs {
@@ -607,7 +647,7 @@ pub(super) fn command_line(command: &[String]) -> String {
 }
 
 /// Returns a word for a shell's command line, in single quotes if it needs them.
-fn shell_quoted(text: &str) -> String {
+pub(super) fn shell_quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
         return text.to_owned();

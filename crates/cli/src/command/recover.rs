@@ -19,11 +19,12 @@ use reenact_json::print::PrintObjectWriter;
 use reenact_keys::{KeyStore, SecretKey};
 use reenact_record::wal::{self, WalDir};
 use reenact_record::{
-    Recorder, ResumeError, RunEnd, RunId, RunStatus, RunStore, RunStoreError,
+    LateSecrets, RecordError, Recorder, ResumeError, RunEnd, RunId, RunStatus, RunStore, RunStoreError,
     SealedArtifact,
 };
 use reenact_verify::{Keys, Options};
 
+use super::record::{late_secrets_notice, shell_quoted};
 use crate::config::UserConfig;
 use crate::output::{self, CommandError};
 use crate::{quantity, runs};
@@ -83,6 +84,10 @@ impl RecoverArgs {
             match outcome {
                 Ok(RecoverOutcome::Recovered(found, sealed)) => {
                     output::print(&recovered_text(id, &found, &sealed))?;
+                    let path = shell_quoted(&sealed.path.to_string_lossy());
+                    let late_secrets = found.late_secrets.as_ref();
+                    let notice = late_secrets.and_then(|found| late_secrets_notice(found, &path, false));
+                    notice.iter().for_each(|notice| output::print_notice(notice));
                 }
                 Ok(RecoverOutcome::Sealed(path)) => {
                     let path = path.to_string_lossy();
@@ -165,6 +170,8 @@ struct RecoveryFacts {
     torn_bytes: u64,
     /// Number of events that the journal once had, by the log, and that are gone.
     lost_events: u64,
+    /// Events that hold a value which became known as a secret later.
+    late_secrets: Option<Result<LateSecrets, RecordError>>,
 }
 
 /// Completes the journal of a run from its log, and seals it with the key under which it began.
@@ -183,7 +190,7 @@ fn recover(store: &RunStore, id: RunId, keys: &KeyStore) -> Result<RecoverOutcom
     });
     let leftover =
         leftover.map_err(|error| RecoverFailure::of(format!("its log cannot be read: {error}")))?;
-    let (found, ended) = match resumed {
+    let (mut found, ended) = match resumed {
         Ok(recorder) => {
             let lost_events = recorder.lost_events().unwrap_or_default();
             let mut found = RecoveryFacts { lost_events, ..RecoveryFacts::default() };
@@ -209,6 +216,7 @@ fn recover(store: &RunStore, id: RunId, keys: &KeyStore) -> Result<RecoverOutcom
         }
         Err(error) => return Err(error.into()),
     };
+    found.late_secrets = Some(ended.late_secrets());
     let mut out = ended.target().clone();
     // An existing file is never replaced here, even if the recording had `--force`: it may be another run's.
     out.replace = false;
@@ -284,6 +292,10 @@ fn outcome_as_json(id: RunId, outcome: &Result<RecoverOutcome, RecoverFailure>) 
                 ("lost_events", found.lost_events),
             ] {
                 object.name(name).push_str(&count.to_string());
+            }
+            if let Some(Ok(late)) = &found.late_secrets {
+                let events: Vec<String> = late.events.iter().map(u64::to_string).collect();
+                object.name("late_secret_events").push_str(&format!("[{}]", events.join(",")));
             }
         }
         Ok(RecoverOutcome::Sealed(artifact)) => {

@@ -231,7 +231,7 @@ fn a_log_that_is_needed_stays() {
     let recovered = project.run(&["recover", "--json", &id]);
     recovered.expect(
         0,
-        &format!("{{\"run_id\":\"{id}\",\"outcome\":\"recovered\",\"artifact\":\".reenact/runs/{id}/artifact.rer.json\",\"bytes\":[..],\"events\":[..],\"model_calls\":2,\"http_calls\":0,\"tool_calls\":1,\"gaps\":[..],\"answers_cut\":1,\"torn_bytes\":0,\"lost_events\":0}}\n"),
+        &format!("{{\"run_id\":\"{id}\",\"outcome\":\"recovered\",\"artifact\":\".reenact/runs/{id}/artifact.rer.json\",\"bytes\":[..],\"events\":[..],\"model_calls\":2,\"http_calls\":0,\"tool_calls\":1,\"gaps\":[..],\"answers_cut\":1,\"torn_bytes\":0,\"lost_events\":0,\"late_secret_events\":[]}}\n"),
         "",
     );
     project.run(&["recover", "--json", &id]).expect(

@@ -47,6 +47,41 @@ fn secrets_are_masked_before_they_reach_the_disk() {
     assert!(artifact.contains("[masked:github-token:1]"), "{artifact}");
 }
 
+/// A value that stands in a message, and is used as a credential by a later request: what was written stays, and the events are
+/// named with the command that withholds them.
+#[test]
+fn a_credential_that_was_seen_before_it_was_used_is_reported() {
+    const LATER: &str = "opal-quartz-meadow";
+    let project = TestProject::new(Script::echo());
+    let agent = r#"
+        ask() {
+            host=${OPENAI_BASE_URL#http://}; path=/${host#*/}; host=${host%%/*}
+            body="{\"model\":\"gpt-5\",\"messages\":[{\"role\":\"user\",\"content\":\"$2\"}]}"
+            exec 3<>"/dev/tcp/${host%:*}/${host#*:}"
+            printf 'POST %s/chat/completions HTTP/1.1\r\nhost: %s\r\nauthorization: Bearer %s\r\ncontent-type: application/json\r\ncontent-length: %s\r\nconnection: close\r\n\r\n%s' "$path" "$host" "$1" "${#body}" "$body" >&3
+            cat <&3 > /dev/null; exec 3<&-
+        }
+        ask the-first-key-of-all "use opal-quartz-meadow for what follows"
+        ask opal-quartz-meadow "and now opal-quartz-meadow is known""#;
+    project.run(&["record", "-q", "--", "bash", "-c", agent]).expect(
+        0,
+        "",
+        "reenact: a credential that was used later stands in events [..], written before it was known; withhold that before you share the run:\n  reenact redact last --event [..] --out shared.rer.json\n",
+    );
+    let recorded =
+        project.run(&["record", "-q", "--force", "--out", "run.rer.json", "--", "bash", "-c", agent]);
+    let (notice, command) = recorded.stderr.trim_end().split_once("\n  reenact ").unwrap();
+    assert!(!recorded.stderr.contains(LATER), "{notice}");
+    let holds = |file: &str| fs::read_to_string(project.folder.path().join(file)).unwrap().contains(LATER);
+    assert!(holds("run.rer.json"));
+    project.run(&command.split(' ').collect::<Vec<_>>()).expect(0, "withheld [..]\n...\n", "");
+    assert!(!holds("shared.rer.json"), "all events that hold it were named");
+    project.run(&["verify", "shared.rer.json"]).expect(0, "...\n", "");
+    // The second request and its answer were masked, and are not named.
+    let shared = fs::read_to_string(project.folder.path().join("shared.rer.json")).unwrap();
+    assert!(shared.contains("and now [masked:credential:2] is known"), "{shared}");
+}
+
 /// A project's reenact.toml adds mask rules, and names payloads to withhold.
 #[test]
 fn a_projects_own_masks_and_what_it_withholds() {
