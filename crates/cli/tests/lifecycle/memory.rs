@@ -37,8 +37,9 @@ fn output_as_user(soft_limit: &str, arguments: &[&str]) -> String {
         shell.uid(NOBODY).gid(NOBODY);
     }
     let set_limit = format!("ulimit -S {soft_limit}; exec \"$@\"");
-    shell.args(["-c", &set_limit, "sh"]).arg(program).args(arguments);
+    shell.args(["-c", &set_limit, "sh"]).arg(&program).args(arguments);
     shell.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).env("LC_ALL", "C");
+    shell.env("REENACT_PROGRAM", &program);
     for variable in ["HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "TMPDIR"] {
         shell.env(variable, folder.join("work"));
     }
@@ -65,6 +66,32 @@ fn the_agent_cannot_read_the_memory_of_its_recorder() {
     assert_eq!(
         output_as_user("-c 0", &["record", "-q", "--", "sh", "-c", agent]),
         "recorder environ closed\nrecorder mem closed\nrecorder maps closed\nagent environ open\nother environ open\n"
+    );
+}
+
+/// What holds for a recorder holds for every command that reads a private key. A pipe that is full and that nobody reads keeps
+/// each of them where it prints.
+#[test]
+fn no_other_process_can_read_the_memory_of_a_command_with_a_key() {
+    let agent = r#"
+        "$REENACT_PROGRAM" keys generate platform > /dev/null 2>&1
+        printf '[envelope.permissions]\nallowed_models = ["gpt-5"]\nallowed_tools = []\n' > envelope.toml
+        mkfifo full; exec 3<> full
+        dd if=/dev/zero of=full bs=4096 oflag=nonblock 2> /dev/null
+        try() { if head -c 1 "/proc/$2/$3" > /dev/null 2>&1; then echo "$1 $3 open"; else echo "$1 $3 closed"; fi }
+        watch() {
+            name=$1; shift
+            "$REENACT_PROGRAM" "$@" > full 2> /dev/null & pid=$!
+            tries=0
+            while head -c 1 "/proc/$pid/environ" > /dev/null 2>&1 && [ $tries != 600 ]; do tries=$((tries + 1)); sleep 0.1; done
+            kill -0 $pid && for file in environ mem maps; do try "$name" $pid $file; done
+            kill -9 $pid
+        }
+        watch recover recover
+        watch sign policy sign envelope.toml --key platform --any-runtime"#;
+    assert_eq!(
+        output_as_user("-c 0", &["record", "-q", "--", "sh", "-c", agent]),
+        "recover environ closed\nrecover mem closed\nrecover maps closed\nsign environ closed\nsign mem closed\nsign maps closed\n"
     );
 }
 
