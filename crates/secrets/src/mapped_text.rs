@@ -5,7 +5,7 @@
 
 use crate::escape;
 use core::ops::Range;
-use memchr::{memchr, memchr2};
+use memchr::memchr;
 
 /// Text that was put together from pieces of a source.
 #[derive(Default)]
@@ -98,23 +98,20 @@ pub(crate) fn unescape_json(text: &[u8]) -> Option<MappedText> {
     })
 }
 
-/// Decodes the percent-encoding of a text.
+/// Decodes the percent-encoding of a text. An ampersand ends a field, and so stands as a line's end: what is read as a list in one
+/// field does not go on in the next.
 pub(crate) fn decode_percent(text: &[u8]) -> MappedText {
-    let mut reading = MappedText { text: Vec::with_capacity(text.len()), runs: Vec::new() };
-    let mut from = 0;
-    while let Some(at) = text.get(from..).and_then(|rest| memchr(b'%', rest)) {
-        let percent = from + at;
-        let Some(byte) = escape::percent_byte(text, percent) else {
-            reading.push_plain(&text[from..=percent], from);
-            from = percent + 1;
-            continue;
-        };
-        reading.push_plain(&text[from..percent], from);
-        reading.push_escaped(&[byte], percent, 3);
-        from = percent + 3;
-    }
-    reading.push_plain(text.get(from..).unwrap_or_default(), from);
-    reading
+    decode_fields(text, |byte| (byte == b'&').then_some(b'\n'))
+}
+
+/// Decodes the percent-encoding of a text in which every value of a field is a line of its own, as `text=password%3A+…` has it: a
+/// value may begin with the name of a secret. A plus is a blank.
+pub(crate) fn decode_values(text: &[u8]) -> MappedText {
+    decode_fields(text, |byte| match byte {
+        b'&' | b'=' => Some(b'\n'),
+        b'+' => Some(b' '),
+        _ => None,
+    })
 }
 
 /// Decodes a form (`a=1&b=two+words`): percent-encoding, and a blank for each plus. `None` if the text is no form or has no
@@ -125,21 +122,34 @@ pub(crate) fn decode_form(text: &[u8]) -> Option<MappedText> {
     if !is_form || memchr(b'+', text).is_none() || memchr(b'=', text).is_none() {
         return None;
     }
+    Some(decode_fields(text, |byte| match byte {
+        b'&' => Some(b'\n'),
+        b'+' => Some(b' '),
+        _ => None,
+    }))
+}
+
+/// Decodes the percent-encoding of a text, and replaces the bytes for which `stand_in` gives another one.
+fn decode_fields(text: &[u8], stand_in: impl Fn(u8) -> Option<u8>) -> MappedText {
     let mut reading = MappedText { text: Vec::with_capacity(text.len()), runs: Vec::new() };
     let mut from = 0;
-    while let Some(at) = text.get(from..).and_then(|rest| memchr2(b'%', b'+', rest)) {
-        let found = from + at;
-        reading.push_plain(&text[from..found], from);
-        let (byte, length) = match (text[found], escape::percent_byte(text, found)) {
-            (b'+', _) => (b' ', 1),
-            (_, Some(byte)) => (byte, 3),
-            (other, None) => (other, 1),
+    let mut at = 0;
+    while let Some(&byte) = text.get(at) {
+        let decoded = match byte {
+            b'%' => escape::percent_byte(text, at).map(|byte| (byte, 3)),
+            _ => stand_in(byte).map(|byte| (byte, 1)),
         };
-        reading.push_escaped(&[byte], found, length);
-        from = found + length;
+        let Some((decoded, length)) = decoded else {
+            at += 1;
+            continue;
+        };
+        reading.push_plain(text.get(from..at).unwrap_or_default(), from);
+        reading.push_escaped(&[decoded], at, length);
+        at += length;
+        from = at;
     }
     reading.push_plain(text.get(from..).unwrap_or_default(), from);
-    Some(reading)
+    reading
 }
 
 #[cfg(test)]
@@ -167,6 +177,8 @@ mod tests {
 
     #[test]
     fn percent_signs_are_resolved_where_they_are_some() {
+        assert_eq!(decode_percent(b"a=%2F&b").text, b"a=/\nb");
+        assert_eq!(decode_values(b"a=%3D+c&b%26").text, b"a\n= c\nb&");
         let reading = decode_percent(b"a%2Fb%zz%2f%");
         assert_eq!(reading.text, b"a/b%zz/%");
         assert_eq!(reading.source_spans(&(1..2)), [1..4]);
@@ -177,7 +189,7 @@ mod tests {
     #[test]
     fn a_plus_is_a_blank_in_a_form_alone() {
         let reading = decode_form(b"a=b+c%2Bd%&e=+").unwrap();
-        assert_eq!(reading.text, b"a=b c+d%&e= ");
+        assert_eq!(reading.text, b"a=b c+d%\ne= ");
         assert_eq!(reading.source_spans(&(3..6)), [3..8]);
         for text in [&b"a=b%20c"[..], b"1+1", b"a=1 + 2", br#"{"a":"b=c+d"}"#] {
             assert!(decode_form(text).is_none());

@@ -300,8 +300,11 @@ impl<'l> SecretSearch<'l> {
         all.extend(pass.findings);
         let unescaped = pass.has_hidden_bytes.then(|| mapped_text::unescape_json(text)).flatten();
         let decoded = is_percent.then(|| mapped_text::decode_percent(text));
+        let values = (is_percent || form.is_some()).then(|| mapped_text::decode_values(text));
         let deeper = levels_left.saturating_sub(1);
-        for reading in unescaped.filter(|_| levels_left > 0).into_iter().chain(decoded).chain(form) {
+        for reading in
+            unescaped.filter(|_| levels_left > 0).into_iter().chain(decoded).chain(form).chain(values)
+        {
             let seen = self.search_unescaped(&reading.text, Vec::new(), deeper);
             for finding in seen.findings {
                 let known = seen.exact_known.get(&(finding.span.start, finding.span.end)).copied();
