@@ -126,7 +126,7 @@ fn well_formed(report: &Report) {
     // The fuzzer may produce every other format too, with further members.
     const MORE: [&str; 5] = ["artifact_checks", "audit", "codes", "violations", "warnings"];
     assert!(names.filter(|name| !MORE.contains(&name.as_ref())).eq(MEMBERS), "{line}");
-    let text = render::outcome_text("x", &outcome, &render::plain);
+    let text = render::outcome_text("x", &outcome, &reenact_verify::Demands::default(), &render::plain);
     // A list of violations is complete by contract, and has no bound.
     let listed = report.violations().is_some_and(|list| !list.is_empty());
     assert!(

@@ -140,7 +140,8 @@ fn check_passed(members: &BundleMembers) {
 
 fn well_formed(report: &Report) {
     let outcome = TargetOutcome::Report(report.clone());
-    let text = outcome.to_json("x") + &render::outcome_text("x", &outcome, &render::plain);
+    let text = outcome.to_json("x")
+        + &render::outcome_text("x", &outcome, &reenact_verify::Demands::default(), &render::plain);
     assert!(text.len() < 128 * 1024, "a report of {} bytes", text.len());
     assert!(!text.lines().flat_map(str::chars).any(is_unsafe), "{text}");
     assert_eq!(report.pass(), report.reasons.is_empty());

@@ -99,7 +99,7 @@ fn well_formed(report: &Report) {
     assert!(report.pass() == codes.is_empty() && (report.pass() || !report.reasons.is_empty()));
     assert!(report.reasons.len() < 1_200 && report.notes.len() < 40);
     let outcome = TargetOutcome::Report(report.clone());
-    let text = render::outcome_text("x", &outcome, &render::plain);
+    let text = render::outcome_text("x", &outcome, &reenact_verify::Demands::default(), &render::plain);
     assert!(!text.chars().any(|found| found != '\n' && is_unsafe(found)), "{text:?}");
     assert!(!outcome.to_json("x").chars().any(is_unsafe));
 }

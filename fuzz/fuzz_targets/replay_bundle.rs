@@ -145,7 +145,7 @@ fn well_formed(report: &Report) {
     }
     assert!(report.reasons.len() < 200 && report.notes.len() < 100);
     let outcome = TargetOutcome::Report(report.clone());
-    let text = render::outcome_text("x", &outcome, &render::plain);
+    let text = render::outcome_text("x", &outcome, &reenact_verify::Demands::default(), &render::plain);
     assert!(!text.chars().any(|found| found != '\n' && is_unsafe(found)), "{text:?}");
     assert!(!outcome.to_json("x").chars().any(is_unsafe));
 }

@@ -91,7 +91,7 @@ fn well_formed(report: &Report) {
     let line = outcome.to_json("x");
     let read = Value::parse(line.as_bytes(), &Limits::default()).expect("a report is JSON");
     assert!(read.members().map(|(name, _)| name.string().unwrap_or_default()).eq(MEMBERS));
-    let text = render::outcome_text("x", &outcome, &render::plain);
+    let text = render::outcome_text("x", &outcome, &reenact_verify::Demands::default(), &render::plain);
     assert!(line.len().max(text.len()) < 64 * 1024, "a report of {} and {} bytes", line.len(), text.len());
     assert!(!line.chars().chain(text.lines().flat_map(str::chars)).any(is_unsafe));
     for check in report.failed() {

@@ -46,7 +46,8 @@ fuzz_target!(|input: &[u8]| {
 
 fn well_formed(report: &Report) {
     let outcome = TargetOutcome::Report(report.clone());
-    let text = outcome.to_json("x") + &render::outcome_text("x", &outcome, &render::plain);
+    let text = outcome.to_json("x")
+        + &render::outcome_text("x", &outcome, &reenact_verify::Demands::default(), &render::plain);
     assert!(!text.lines().flat_map(str::chars).any(is_unsafe), "{text}");
     assert!(report.reasons.len() <= 300 && report.notes.len() <= 6);
     assert_eq!(report.pass(), report.reasons.is_empty());

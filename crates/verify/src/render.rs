@@ -10,6 +10,7 @@ use reenact_json::Shown;
 
 use crate::audit::{Audit, AuditVerdict, RuleVerdict};
 use crate::check::Check;
+use crate::demand::Demands;
 use crate::keys::Trust;
 use crate::report::{Report, TargetOutcome};
 use crate::verdict::Verdict;
@@ -37,11 +38,14 @@ pub fn plain(_: Tone, text: &str) -> String {
     text.to_owned()
 }
 
-/// Returns the text for one target, ending with a line feed. The target's name is escaped.
-pub fn outcome_text(target: &str, outcome: &TargetOutcome, paint: Paint<'_>) -> String {
+/// Returns the text for one target, ending with a line feed. The target's name is escaped. Of a record that does not meet the
+/// caller's demands the last line does not say `PASS`.
+pub fn outcome_text(target: &str, outcome: &TargetOutcome, demands: &Demands, paint: Paint<'_>) -> String {
     let target = if target.is_empty() { "\"\"".into() } else { Shown::whole(target).to_string() };
     match outcome {
-        TargetOutcome::Report(report) => report_text(&target, report, paint),
+        TargetOutcome::Report(report) => {
+            report_text(&target, report, demands.unmet(report).is_empty(), paint)
+        }
         TargetOutcome::Unreadable(unreadable) => {
             let error = paint(Tone::Bad, "ERROR");
             format!(
@@ -57,8 +61,8 @@ pub fn outcome_text(target: &str, outcome: &TargetOutcome, paint: Paint<'_>) -> 
 /// Name of the check of a bundle below which the checks of its artifact are printed.
 const ARTIFACT_CHECK: &str = "artifact";
 
-/// Returns the text of a report under the escaped name of its target.
-fn report_text(target: &str, report: &Report, paint: Paint<'_>) -> String {
+/// Returns the text of a report under the escaped name of its target. `is_enough` is true if the report meets the caller's demands.
+fn report_text(target: &str, report: &Report, is_enough: bool, paint: Paint<'_>) -> String {
     let mut text = format!("{}  {}\n", paint(Tone::Title, target), report.format);
     let both = || report.checks.iter().chain(report.artifact_checks());
     let width = both().map(|check| check.id.name().len()).max().unwrap_or(0);
@@ -87,7 +91,7 @@ fn report_text(target: &str, report: &Report, paint: Paint<'_>) -> String {
     for (name, digest) in &report.digests {
         let _ = writeln!(text, "  digest  {name} {digest}");
     }
-    let _ = writeln!(text, "  {}", verdict_line(report, paint));
+    let _ = writeln!(text, "  {}", marked_verdict(report, is_enough, paint));
     text
 }
 
@@ -96,11 +100,17 @@ fn report_text(target: &str, report: &Report, paint: Paint<'_>) -> String {
 /// `PASS` stands only for intact records whose signer the caller knows, or of formats without signers. A compromised
 /// key makes the answer no, even though the record is intact.
 pub fn verdict_line(report: &Report, paint: Paint<'_>) -> String {
+    marked_verdict(report, true, paint)
+}
+
+/// Returns the verdict line; without `PASS` if the caller demands more.
+fn marked_verdict(report: &Report, is_enough: bool, paint: Paint<'_>) -> String {
     let (tone, mark) = match (report.verdict(), report.signer.as_ref().map(|signer| signer.trust)) {
         (Verdict::Failed, _) | (_, Some(Trust::Compromised)) => (Tone::Bad, "FAIL"),
         (Verdict::Unproven, _) => (Tone::Bad, "UNPROVEN"),
         (Verdict::Recovered, _) => (Tone::Doubtful, "RECOVERED"),
         (Verdict::Intact, Some(Trust::SelfAsserted | Trust::Unknown)) => (Tone::Doubtful, "INTACT"),
+        (Verdict::Intact, _) if !is_enough => (Tone::Doubtful, "INTACT"),
         (Verdict::Intact, _) => (Tone::Good, "PASS"),
     };
     format!("{}  {}", paint(tone, mark), report.summary)

@@ -13,7 +13,7 @@ mod bundle_fixture;
 use bundle_fixture::{TestDir, failed, report_of_path};
 use reenact_json::shown::is_unsafe;
 use reenact_verify::rer::bundle::CHECKS;
-use reenact_verify::{Keys, Options, RECOGNISED, Report, TargetOutcome, render, verify};
+use reenact_verify::{Demands, Keys, Options, RECOGNISED, Report, TargetOutcome, render, verify};
 
 fn report_of(archive: &[u8]) -> Report {
     verify(archive, &Keys::default(), &Options::default())
@@ -22,7 +22,8 @@ fn report_of(archive: &[u8]) -> Report {
 /// Asserts that a report is short and has no character that acts on a terminal.
 fn assert_bounded(report: &Report, what: &str) {
     let outcome = TargetOutcome::Report(report.clone());
-    let text = outcome.to_json("x") + &render::outcome_text("x", &outcome, &render::plain);
+    let text =
+        outcome.to_json("x") + &render::outcome_text("x", &outcome, &Demands::default(), &render::plain);
     assert!(text.len() < 16 * 1024, "{what}: {} bytes", text.len());
     assert!(!text.lines().flat_map(str::chars).any(is_unsafe), "{what}: {text}");
     let lines = report.reasons.iter().chain(&report.notes);

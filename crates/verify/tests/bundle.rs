@@ -18,7 +18,7 @@ use reenact_verify::rer::bundle::{
     MANIFEST_BINDING, MANIFEST_INTEGRITY, REDACTED_COUNT,
 };
 use reenact_verify::rer::{ENVELOPE_SIGNATURE, RUNTIME_SIGNATURE};
-use reenact_verify::{CheckId, Keys, Options, Report, TargetOutcome, render, verify};
+use reenact_verify::{CheckId, Demands, Keys, Options, Report, TargetOutcome, render, verify};
 use serde_json::{Value as Json, json};
 
 fn report_of(archive: &[u8], keys: &Keys) -> Report {
@@ -126,7 +126,8 @@ fn notes(report: &Report) -> Vec<&str> {
 /// Asserts that a report is short and has no character that acts on a terminal.
 fn assert_bounded(report: &Report) {
     let outcome = TargetOutcome::Report(report.clone());
-    let text = outcome.to_json("x") + &render::outcome_text("x", &outcome, &render::plain);
+    let text =
+        outcome.to_json("x") + &render::outcome_text("x", &outcome, &Demands::default(), &render::plain);
     assert!(text.len() < 64 * 1024, "{} bytes", text.len());
     assert!(!text.lines().flat_map(str::chars).any(reenact_json::shown::is_unsafe), "{text}");
 }

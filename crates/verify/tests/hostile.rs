@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use reenact_json::Limits;
 use reenact_json::shown::is_unsafe;
 use reenact_testkit::fixture::TestKey;
-use reenact_verify::{FormatId, Keys, Options, Report, TargetOutcome, render, rer, verify};
+use reenact_verify::{Demands, FormatId, Keys, Options, Report, TargetOutcome, render, rer, verify};
 use serde_json::{Value as Json, json};
 use support::{KeyRing as _, failed, report_of, tricky_artifact};
 
@@ -22,7 +22,7 @@ fn assert_bounded(report: &Report, what: &str) {
     let lines = report.reasons.len() + report.notes.len();
     assert!(lines <= LINES, "{what}: {lines} lines");
     let json = outcome.to_json("x");
-    let text = render::outcome_text("x", &outcome, &render::plain);
+    let text = render::outcome_text("x", &outcome, &Demands::default(), &render::plain);
     assert!(json.len() < BYTES, "{what}: {} bytes of JSON", json.len());
     assert!(text.len() < BYTES, "{what}: {} bytes of text", text.len());
     assert!(!json.chars().any(is_unsafe), "{what}: {json}");

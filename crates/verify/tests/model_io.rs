@@ -30,7 +30,8 @@ fn report_of(text: impl AsRef<[u8]>) -> Report {
     });
     assert_eq!(report, backwards, "jobs that ran in another order");
     let outcome = TargetOutcome::Report(report.clone());
-    let printed = outcome.to_json("x") + &render::outcome_text("x", &outcome, &render::plain);
+    let printed = outcome.to_json("x")
+        + &render::outcome_text("x", &outcome, &reenact_verify::Demands::default(), &render::plain);
     assert!(!printed.lines().flat_map(str::chars).any(is_unsafe));
     assert_eq!(report.pass(), report.violations().is_some_and(<[_]>::is_empty));
     report

@@ -27,7 +27,8 @@ fn report_of(archive: &[u8]) -> Report {
 
 fn assert_bounded(report: &Report) {
     let outcome = TargetOutcome::Report(report.clone());
-    let text = outcome.to_json("x") + &render::outcome_text("x", &outcome, &render::plain);
+    let text = outcome.to_json("x")
+        + &render::outcome_text("x", &outcome, &reenact_verify::Demands::default(), &render::plain);
     assert!(text.len() < 64 * 1024, "{} bytes", text.len());
     assert!(!text.lines().flat_map(str::chars).any(is_unsafe), "{text}");
 }

@@ -8,7 +8,7 @@ mod support;
 use reenact_testkit::fixture::TestKey;
 use reenact_verify::report::{MAX_LIST_ITEMS, MAX_TEXT_BYTES};
 use reenact_verify::{
-    BundleMembers, FormatId, Keys, Options, Report, TargetOutcome, render, verify, verify_members,
+    BundleMembers, Demands, FormatId, Keys, Options, Report, TargetOutcome, render, verify, verify_members,
 };
 use replay_bundle_fixture::BundleDraft;
 use serde_json::{Map, Value as Json, json};
@@ -80,7 +80,10 @@ fn assert_bounded(report: &Report, what: &str) {
     let members: Json = serde_json::from_str(&json).unwrap();
     walk(&members, what);
     assert!(json.len() < 1 << 20, "{what}: {} bytes of report", json.len());
-    assert!(render::outcome_text("x", &outcome, &render::plain).lines().count() <= 2 * MAX_LIST_ITEMS);
+    assert!(
+        render::outcome_text("x", &outcome, &Demands::default(), &render::plain).lines().count()
+            <= 2 * MAX_LIST_ITEMS
+    );
     for failed in report.failed() {
         let own = format!("{failed}: ");
         assert!(

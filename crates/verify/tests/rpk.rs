@@ -29,7 +29,10 @@ fn shared() -> Keys {
 fn report_of(bytes: &[u8], keys: &Keys) -> Report {
     let report = verify(bytes, keys, &Options { format: Some(FormatId::Rpk), ..Options::default() });
     let outcome = TargetOutcome::Report(report.clone());
-    let (line, text) = (outcome.to_json("x"), render::outcome_text("x", &outcome, &render::plain));
+    let (line, text) = (
+        outcome.to_json("x"),
+        render::outcome_text("x", &outcome, &reenact_verify::Demands::default(), &render::plain),
+    );
     assert!(line.len().max(text.len()) < 64 * 1024, "a report of {} and {} bytes", line.len(), text.len());
     assert!(!line.chars().chain(text.lines().flat_map(str::chars)).any(is_unsafe), "{text}");
     assert_eq!(report.pass(), report.reasons.is_empty());

@@ -16,7 +16,11 @@ use serde_json::json;
 use support::{KeyRing as _, report_of};
 
 fn last_line(report: &Report) -> String {
-    let text = render::outcome_text("x", &TargetOutcome::Report(report.clone()), &render::plain);
+    last_line_under(report, &Demands::default())
+}
+
+fn last_line_under(report: &Report, demands: &Demands) -> String {
+    let text = render::outcome_text("x", &TargetOutcome::Report(report.clone()), demands, &render::plain);
     text.lines().last().unwrap().to_owned()
 }
 
@@ -191,6 +195,8 @@ fn keys_that_are_given_demand_their_signature() {
         let said =
             "--key: nothing is signed, so it is not signed by a key that was given (--any-signer takes any)";
         assert_eq!(unmet(&report), said, "{unsigned}");
+        assert!(last_line(&report).starts_with("  PASS  "), "{unsigned}");
+        assert!(last_line_under(&report, &demands).starts_with("  INTACT  "), "{unsigned}");
         assert_eq!(outcome(report), 1, "{unsigned}");
     }
 

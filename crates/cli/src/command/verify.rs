@@ -143,8 +143,8 @@ impl VerifyArgs {
         for (at, (target, outcome)) in results.outcomes.iter().enumerate() {
             output::print(&match self.json {
                 true => outcome.to_json(target) + "\n",
-                false if at == 0 => render::outcome_text(target, outcome, &output::paint),
-                false => format!("\n{}", render::outcome_text(target, outcome, &output::paint)),
+                false if at == 0 => render::outcome_text(target, outcome, &demands, &output::paint),
+                false => format!("\n{}", render::outcome_text(target, outcome, &demands, &output::paint)),
             })?;
             if let TargetOutcome::Report(report) = outcome {
                 for unmet in demands.unmet(report) {

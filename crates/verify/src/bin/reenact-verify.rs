@@ -222,7 +222,7 @@ fn parse_args(mut words: impl Iterator<Item = OsString>) -> Result<Option<Reenac
 fn print_outcome(target: &str, outcome: &TargetOutcome, arguments: &ReenactVerifyArgs) -> io::Result<()> {
     let text = match arguments.json {
         true => outcome.to_json(target) + "\n",
-        false => render::outcome_text(target, outcome, &render::plain),
+        false => render::outcome_text(target, outcome, &arguments.demands, &render::plain),
     };
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;

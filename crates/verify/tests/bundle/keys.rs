@@ -3,7 +3,7 @@
 use reenact_formats::rer::seal::Signer as _;
 use reenact_json::Digest;
 use reenact_verify::rer::bundle::KEY_INTEGRITY;
-use reenact_verify::{Keys, TargetOutcome, Trust, render};
+use reenact_verify::{Demands, Keys, TargetOutcome, Trust, render};
 use serde_json::json;
 
 use crate::bundle_fixture::{KeyRing as _, Run, TestKey, bundle, failed};
@@ -25,7 +25,8 @@ fn who_vouches_for_the_key() {
     assert_eq!((other.signer, other.summary), (own.signer.clone(), own.summary.clone()));
     for report in [&own, &supplied] {
         let outcome = TargetOutcome::Report(report.clone());
-        let text = outcome.to_json("x") + &render::outcome_text("x", &outcome, &render::plain);
+        let text =
+            outcome.to_json("x") + &render::outcome_text("x", &outcome, &Demands::default(), &render::plain);
         assert!(!text.to_lowercase().contains("verified"), "{text}");
     }
 }

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use reenact_json::Shown;
 use reenact_verify::disk::{self, RecordContent};
 use reenact_verify::replay_jsonl::ReplayJsonlOptions;
-use reenact_verify::{FormatId, Keys, Options, Report, TargetOutcome, UnreadableTarget, render, verify};
+use reenact_verify::{
+    Demands, FormatId, Keys, Options, Report, TargetOutcome, UnreadableTarget, render, verify,
+};
 
 use crate::output::{self, CommandError};
 use crate::runs;
@@ -31,6 +33,10 @@ pub(super) struct BundleVerifyArgs {
     #[arg(long, value_name = "FILE")]
     key: Vec<PathBuf>,
 
+    /// Answer yes whoever signed: without it, --key answers no unless one of its keys did
+    #[arg(long)]
+    any_signer: bool,
+
     /// Add the SHA-256 of each archive to its report
     #[arg(long)]
     digest: bool,
@@ -47,6 +53,7 @@ impl BundleVerifyArgs {
             return Err(CommandError::impossible("standard input (-) can be read only once"));
         }
         let keys = runs::load_keys(&KeyFileArgs { key: self.key.clone(), ..KeyFileArgs::default() })?;
+        let demands = Demands { supplied: !self.any_signer && !self.key.is_empty(), ..Demands::default() };
         let mut code = 0;
         for (at, target) in self.targets.iter().enumerate() {
             let outcome = self
@@ -55,10 +62,15 @@ impl BundleVerifyArgs {
             let name = target.to_string_lossy();
             output::print(&match self.json {
                 true => outcome.to_json(&name) + "\n",
-                false if at == 0 => render::outcome_text(&name, &outcome, &output::paint),
-                false => format!("\n{}", render::outcome_text(&name, &outcome, &output::paint)),
+                false if at == 0 => render::outcome_text(&name, &outcome, &demands, &output::paint),
+                false => format!("\n{}", render::outcome_text(&name, &outcome, &demands, &output::paint)),
             })?;
-            code = code.max(outcome.exit_code());
+            if let TargetOutcome::Report(report) = &outcome {
+                for unmet in demands.unmet(report) {
+                    output::print_notice(&format!("{}: {unmet}", Shown::whole(&name)));
+                }
+            }
+            code = code.max(demands.exit_code(&outcome));
         }
         Ok(code)
     }
