@@ -11,11 +11,8 @@ mod envelope_policy {
     mod signed;
 }
 
-use std::collections::BTreeSet;
-
-use reenact_formats::rer::envelope::approvers::PinnedApprovers;
 use reenact_formats::rer::envelope::money::{Money, Rounding};
-use reenact_formats::rer::envelope::permission::{ApprovalRule, Envelope, EnvelopeEnforcement};
+use reenact_formats::rer::envelope::permission::{ApprovalRule, Envelope};
 use reenact_json::{Limits, Value};
 
 const SECOND: i128 = 1_000_000_000;
@@ -23,20 +20,7 @@ const SECOND: i128 = 1_000_000_000;
 const NOON: i128 = 1_778_673_600 * SECOND;
 
 /// An envelope without limits and without names in its lists.
-const UNLIMITED: Envelope = Envelope {
-    allowed_models: BTreeSet::new(),
-    allowed_tools: BTreeSet::new(),
-    max_steps: None,
-    max_spend: None,
-    rate_limit_rpm: None,
-    expiry: None,
-    required_approvals: Vec::new(),
-    required_signer_types: Vec::new(),
-    allowed_forms: BTreeSet::new(),
-    approvers: PinnedApprovers::Absent,
-    authorised_until: None,
-    enforcement: EnvelopeEnforcement::Enforced,
-};
+const UNLIMITED: Envelope = Envelope::PERMITTING_NOTHING;
 
 fn json(text: &str) -> Value<'_> {
     Value::parse(text.as_bytes(), &Limits::default()).unwrap()

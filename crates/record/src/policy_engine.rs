@@ -8,10 +8,10 @@ use core::time::Duration;
 use std::collections::BTreeSet;
 
 use reenact_formats::key::KeyId;
-use reenact_formats::rer::envelope::approvers::{PinnedApprovers, pinned_keys};
+use reenact_formats::rer::envelope::approvers::pinned_keys;
 pub use reenact_formats::rer::envelope::money::Money;
 pub use reenact_formats::rer::envelope::permission::SignerType;
-use reenact_formats::rer::envelope::permission::{ApprovalRule, Envelope, EnvelopeEnforcement};
+use reenact_formats::rer::envelope::permission::{ApprovalRule, Envelope};
 pub use reenact_formats::rer::envelope::policy::{Action, EnvelopeRule};
 use reenact_formats::rer::envelope::policy::{
     ActionHistory, CostEstimate, EnvelopeDecision, PolicyRequest, decide,
@@ -223,20 +223,7 @@ impl PolicyEngine {
         allowed_tools: BTreeSet<String>,
         allowed_forms: BTreeSet<String>,
     ) -> Self {
-        Self::new(Envelope {
-            allowed_models,
-            allowed_tools,
-            allowed_forms,
-            max_steps: None,
-            max_spend: None,
-            rate_limit_rpm: None,
-            expiry: None,
-            required_approvals: Vec::new(),
-            required_signer_types: Vec::new(),
-            approvers: PinnedApprovers::Absent,
-            authorised_until: None,
-            enforcement: EnvelopeEnforcement::Enforced,
-        })
+        Self::new(Envelope { allowed_models, allowed_tools, allowed_forms, ..Envelope::PERMITTING_NOTHING })
     }
 
     /// Returns the actions of the run so far.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use reenact_formats::key::KeyId;
 use reenact_formats::rer::envelope::approvers::{ApproverPin, PinnedApprovers};
-use reenact_formats::rer::envelope::permission::{ApprovalRule, Envelope, EnvelopeEnforcement};
+use reenact_formats::rer::envelope::permission::{ApprovalRule, Envelope};
 use reenact_formats::rer::envelope::policy::ActionHistory;
 use reenact_record::PolicyEngine;
 use reenact_record::policy_engine::{
@@ -33,16 +33,7 @@ fn envelope() -> Envelope {
     Envelope {
         allowed_models: ["m".to_owned()].into(),
         allowed_tools: ["t".to_owned(), "pay_a".to_owned()].into(),
-        max_steps: None,
-        max_spend: None,
-        rate_limit_rpm: None,
-        expiry: None,
-        required_approvals: Vec::new(),
-        required_signer_types: Vec::new(),
-        allowed_forms: std::collections::BTreeSet::new(),
-        approvers: PinnedApprovers::Absent,
-        authorised_until: None,
-        enforcement: EnvelopeEnforcement::Enforced,
+        ..Envelope::PERMITTING_NOTHING
     }
 }
 

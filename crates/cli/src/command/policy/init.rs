@@ -7,9 +7,8 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use reenact_formats::rer::envelope::approvers::PinnedApprovers;
 use reenact_formats::rer::envelope::money::Money;
-use reenact_formats::rer::envelope::permission::{Envelope, EnvelopeEnforcement};
+use reenact_formats::rer::envelope::permission::Envelope;
 use reenact_json::Shown;
 use reenact_json::print::{PrintObjectWriter, write_list};
 use reenact_json::shown::is_unsafe;
@@ -77,7 +76,8 @@ impl PolicyInitArgs {
         }
         let prices = self.prices.as_deref().map_or_else(|| Ok(PriceTable::list_prices()), prices::load)?;
         let found = runs::open(&self.from, &self.keys)?;
-        let needed = try_envelope(&nothing_permitted(), &found.run, &prices);
+        // What a trial of this envelope denies is what the run needs.
+        let needed = try_envelope(&Envelope::PERMITTING_NOTHING, &found.run, &prices);
         let body = envelope_toml(&needed);
         let parsed = envelope::parse(body.as_bytes()).map_err(CommandError::impossible)?;
         let trial = try_envelope(&parsed.envelope, &found.run, &prices);
@@ -102,24 +102,6 @@ impl PolicyInitArgs {
             output::print_notice(&unkept(&found, &trial));
         }
         Ok(u8::from(trial.verdict() != TrialVerdict::Kept))
-    }
-}
-
-/// Returns an envelope that permits nothing, and limits nothing: what a trial of it denies is what a run needs.
-fn nothing_permitted() -> Envelope {
-    Envelope {
-        allowed_models: [].into(),
-        allowed_tools: [].into(),
-        max_steps: None,
-        max_spend: None,
-        rate_limit_rpm: None,
-        expiry: None,
-        required_approvals: Vec::new(),
-        required_signer_types: Vec::new(),
-        allowed_forms: [].into(),
-        approvers: PinnedApprovers::Absent,
-        authorised_until: None,
-        enforcement: EnvelopeEnforcement::Enforced,
     }
 }
 

@@ -92,6 +92,22 @@ pub enum EnvelopeEnforcement {
 }
 
 impl Envelope {
+    /// Enforced envelope that permits no model and no tool, and limits nothing else: the rest of others.
+    pub const PERMITTING_NOTHING: Self = Self {
+        allowed_models: BTreeSet::new(),
+        allowed_tools: BTreeSet::new(),
+        max_steps: None,
+        max_spend: None,
+        rate_limit_rpm: None,
+        expiry: None,
+        required_approvals: Vec::new(),
+        required_signer_types: Vec::new(),
+        allowed_forms: BTreeSet::new(),
+        approvers: PinnedApprovers::Absent,
+        authorised_until: None,
+        enforcement: EnvelopeEnforcement::Enforced,
+    };
+
     /// Reads an envelope.
     ///
     /// # Errors
