@@ -218,8 +218,8 @@ fn envelope_toml(needed: &EnvelopeTrial) -> String {
         ),
         false => writeln!(text, "# No rate_limit_rpm: the record does not tell when its calls were made."),
     };
-    text += "\n# Actions that someone must approve first (reenact keys generate NAME --approver; reenact policy approve):\n\
-             # [[envelope.required_approvals]]\n# action = \"tool.call\"\n# tool_pattern = \"pay_*\"\n# signer_types = [\"human\"]\n";
+    text += "\n# Actions that someone must approve first (reenact keys generate NAME --approver, reenact keys list; reenact policy approve):\n\
+             # [[envelope.required_approvals]]\n# action = \"tool.call\"\n# tool_pattern = \"pay_*\"\n# approvers = [\"KEY_ID\"]\n";
     if !needs.forms.is_empty() {
         let _ = writeln!(
             text,
