@@ -30,9 +30,14 @@ impl AnswerCount {
     /// Returns the count of a parsed answer. `is_whole` is true if its end was received.
     pub(crate) fn of(answer: Option<&ModelAnswer>, is_whole: bool) -> Self {
         let so_far = answer.and_then(|answer| answer.usage);
+        Self::of_parts(so_far, answer.map_or(0, ModelAnswer::text_bytes), is_whole)
+    }
+
+    /// Returns the count of an answer with this usage and so many bytes of text and tool calls.
+    pub(crate) fn of_parts(so_far: Option<Usage>, text_bytes: usize, is_whole: bool) -> Self {
         match so_far.filter(|_| is_whole) {
             Some(usage) => Self::Final(usage),
-            None => Self::Unfinished { so_far, text_bytes: answer.map_or(0, text_bytes) },
+            None => Self::Unfinished { so_far, text_bytes },
         }
     }
 }
@@ -45,12 +50,6 @@ impl AnswerCount {
             other => other,
         }
     }
-}
-
-/// Returns the bytes of text and tool calls in an answer, which the vendor wrote as tokens.
-fn text_bytes(answer: &ModelAnswer) -> usize {
-    let calls = answer.tool_calls.iter().map(|call| call.name.len() + call.input.len());
-    calls.fold(answer.text.len(), usize::saturating_add)
 }
 
 /// Cost of a call.

@@ -11,7 +11,7 @@ use reenact_record::PolicyMode;
 use reenact_record::observation::{Admission, EndCause, ExchangeEnd, HeaderList, Observation};
 use reenact_record::policy_engine::{Money, PolicyRefusal};
 use reenact_wire::call_ids::CallIds;
-use reenact_wire::{Endpoint, ToolCall, Usage, Vendor, exchange};
+use reenact_wire::{AnswerFacts, Endpoint, ToolCall, Usage, Vendor, exchange};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -92,16 +92,17 @@ struct EnforcedExchange {
     /// Pieces of a model's answer, shared with the queue. They are parsed for their usage if the front end did
     /// not report it.
     pieces: Vec<Bytes>,
-    /// Usage as the front end reported it.
-    usage: UsageSoFar,
+    /// Count of all bytes so far, if the front end read them on their way.
+    counted: Option<CountSoFar>,
+    /// Model that the answer named, if the front end read that.
+    answering_model: Option<String>,
 }
 
-/// Tokens of an answer that the front end parses on its way.
-enum UsageSoFar {
-    /// The answer has bytes that were not counted.
-    Unknown,
-    /// All bytes so far are counted.
-    Counted(Option<Usage>),
+/// Count of an answer that the front end reads on its way.
+#[derive(Clone, Copy)]
+struct CountSoFar {
+    usage: Option<Usage>,
+    text_bytes: usize,
 }
 
 impl ExchangeRecorder {
@@ -137,9 +138,17 @@ impl ExchangeRecorder {
     /// Sets the decision under which the request goes out.
     pub(crate) fn enforce(&mut self, gate: Arc<PolicyGate>, admitted: AdmittedCall, vendor: Vendor) {
         let AdmittedCall { admission, reserved, call_ids, model } = admitted;
-        let (pieces, usage) = (Vec::new(), UsageSoFar::Unknown);
-        self.enforced =
-            Some(EnforcedExchange { gate, admission, reserved, vendor, call_ids, model, pieces, usage });
+        self.enforced = Some(EnforcedExchange {
+            gate,
+            admission,
+            reserved,
+            vendor,
+            call_ids,
+            model,
+            pieces: Vec::new(),
+            counted: None,
+            answering_model: None,
+        });
     }
 
     /// Counts the times of the exchange from now on: the request leaves.
@@ -182,17 +191,21 @@ impl ExchangeRecorder {
         self.flush_to_log();
     }
 
-    /// Sets the usage that was found in all bytes so far.
-    pub fn set_usage(&mut self, usage: Option<Usage>) {
+    /// Sets the facts that were found in all bytes so far.
+    pub fn set_facts(&mut self, facts: AnswerFacts<'_>) {
         if let Some(admitted) = &mut self.enforced {
-            admitted.usage = UsageSoFar::Counted(usage);
+            let AnswerFacts { model, usage, text_bytes } = facts;
+            admitted.counted = Some(CountSoFar { usage, text_bytes });
+            if admitted.answering_model.is_none() {
+                admitted.answering_model = model.map(str::to_owned);
+            }
         }
     }
 
-    /// Marks the usage as unknown, because bytes came that were not counted.
-    pub fn clear_usage(&mut self) {
+    /// Marks the count as unknown, because bytes came that were not counted.
+    pub fn clear_count(&mut self) {
         if let Some(admitted) = &mut self.enforced {
-            admitted.usage = UsageSoFar::Unknown;
+            admitted.counted = None;
         }
     }
 
@@ -248,7 +261,7 @@ impl ExchangeRecorder {
         }
         self.body_bytes += piece.len();
         if let Some(admitted) = &mut self.enforced {
-            admitted.usage = UsageSoFar::Unknown;
+            admitted.counted = None;
             let is_scanned = admitted.gate.mode() == PolicyMode::Warn && self.endpoint.is_some();
             if is_scanned || self.endpoint.is_some_and(Endpoint::calls_a_model) {
                 admitted.pieces.push(piece.clone());
@@ -309,14 +322,19 @@ impl ExchangeRecorder {
     /// Has the model judged that answered, if the answer of a model names one. Returns true if it is another than the one that was
     /// asked.
     fn note_answering_model(&self) -> bool {
-        let Some(EnforcedExchange { gate, vendor, model, pieces, .. }) = &self.enforced else { return false };
+        let Some(admitted) = &self.enforced else { return false };
+        let EnforcedExchange { gate, vendor, model, pieces, counted, answering_model, .. } = admitted;
         let (Some(head), Some(endpoint)) = (&self.head, self.endpoint) else { return false };
         if !is_success(head.status) || !endpoint.calls_a_model() {
             return false;
         }
-        // What could be decoded of an answer that broke off may name the model, too.
-        let body = decode::decode_whole(&head.codings, &pieces.concat(), true, self.max_body_bytes);
-        let answering = exchange::answering_model(endpoint, head.is_stream, &body.unwrap_or_default());
+        let read_again = || {
+            // What could be decoded of an answer that broke off may name the model, too.
+            let body = decode::decode_whole(&head.codings, &pieces.concat(), true, self.max_body_bytes);
+            exchange::answering_model(endpoint, head.is_stream, &body.unwrap_or_default())
+        };
+        let is_read = answering_model.is_some() || counted.is_some();
+        let answering = if is_read { answering_model.clone() } else { read_again() };
         answering.is_some_and(|answering| {
             gate.note_answering_model(*vendor, model, &answering);
             !vendor.is_same_model(model, &answering)
@@ -326,9 +344,9 @@ impl ExchangeRecorder {
     /// Books the cost of the call with the policy gate, so that it counts in the next decision. Returns the
     /// count for the record; `None` without an envelope. `is_another` is true if another model answered than was asked.
     fn book_cost(&mut self, cause: &EndCause<'_>, is_another: bool) -> Option<ParsedBody> {
-        let EnforcedExchange { gate, admission, reserved, vendor, pieces, usage, .. } =
+        let EnforcedExchange { gate, admission, reserved, vendor, pieces, counted, .. } =
             self.enforced.take()?;
-        let count = self.answer_count(cause, usage, &pieces);
+        let count = self.answer_count(cause, counted, &pieces);
         // Tokens of another model have prices of their own.
         let count = if is_another { count.as_estimate() } else { count };
         if let Some(charge) = Charge::of(&admission, vendor, count) {
@@ -338,7 +356,12 @@ impl ExchangeRecorder {
     }
 
     /// Returns the tokens of the answer: as they were counted on the way, or else as its pieces tell.
-    fn answer_count(&self, cause: &EndCause<'_>, usage: UsageSoFar, pieces: &[Bytes]) -> AnswerCount {
+    fn answer_count(
+        &self,
+        cause: &EndCause<'_>,
+        counted: Option<CountSoFar>,
+        pieces: &[Bytes],
+    ) -> AnswerCount {
         let head = match &self.head {
             None if cause.is_unsent() => return AnswerCount::Nothing,
             None => return AnswerCount::UNANSWERED,
@@ -351,10 +374,8 @@ impl ExchangeRecorder {
             true => self.stream_end.as_ref().is_some_and(StreamEndDetector::is_whole),
             false => *cause == EndCause::Eof && !self.is_too_long,
         };
-        if let UsageSoFar::Counted(Some(usage)) = usage
-            && is_whole
-        {
-            return AnswerCount::Final(usage);
+        if let Some(CountSoFar { usage, text_bytes }) = counted {
+            return AnswerCount::of_parts(usage, text_bytes, is_whole);
         }
         let body = decode::decode_whole(&head.codings, &pieces.concat(), true, self.max_body_bytes);
         let body = body.unwrap_or_default();

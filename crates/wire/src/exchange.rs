@@ -146,19 +146,24 @@ pub fn parse_answer(endpoint: Endpoint, is_stream: bool, body: &[u8]) -> Option<
 /// ```
 pub fn answering_model(endpoint: Endpoint, is_stream: bool, body: &[u8]) -> Option<String> {
     const FIRST_EVENTS: usize = 64 << 10;
-    // Azure begins its streams with an event whose model is empty.
-    let named = |document| endpoint.protocol().answering_model(document).filter(|model| !model.is_empty());
     if !is_stream {
-        let document = Value::parse(body, &Limits::default()).ok()?;
-        // Gemini sends a list of documents if it is not asked for events.
-        let mut documents = core::iter::once(document).chain(document.elements());
-        return documents.find_map(named);
+        return model_of_document(endpoint, Value::parse(body, &Limits::default()).ok()?);
     }
     let events = SseReader::new().push(body.get(..FIRST_EVENTS).unwrap_or(body));
     events
         .iter()
         .filter_map(|event| event.data.as_deref())
-        .find_map(|data| named(Value::parse(data.as_bytes(), &Limits::default()).ok()?))
+        .find_map(|data| named_model(endpoint, Value::parse(data.as_bytes(), &Limits::default()).ok()?))
+}
+
+/// Returns the model that a document names. Gemini sends a list of documents if it is not asked for events.
+pub(crate) fn model_of_document(endpoint: Endpoint, document: Value<'_>) -> Option<String> {
+    core::iter::once(document).chain(document.elements()).find_map(|document| named_model(endpoint, document))
+}
+
+/// Returns the model that a document or an event names. Azure begins its streams with an event whose model is empty.
+pub(crate) fn named_model(endpoint: Endpoint, document: Value<'_>) -> Option<String> {
+    endpoint.protocol().answering_model(document).filter(|model| !model.is_empty())
 }
 
 /// Returns true if a `content-type` value announces a stream of server-sent events.

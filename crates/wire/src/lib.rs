@@ -46,6 +46,6 @@ pub mod vendor;
 pub use reenact_json::event_stream as sse;
 
 pub use key::{MatchKeyParts, match_key};
-pub use message::{ModelAnswer, ToolCall, ToolResult, Usage, VendorError};
+pub use message::{AnswerFacts, ModelAnswer, ToolCall, ToolResult, Usage, VendorError};
 pub use protocol::{Delivery, Endpoint, PROTOCOLS};
 pub use vendor::{VENDORS, Vendor};

@@ -17,17 +17,23 @@ const FIELDS: [&[u8]; 4] = [b"data", b"event", b"id", b"retry"];
 pub(crate) fn has_same_lines(event: &[u8]) -> bool {
     let event = event.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(event);
     let mut lines = event.split(|byte| matches!(byte, b'\r' | b'\n'));
+    // Most events have no such byte. The loop has no early end, so that it takes many bytes at a time.
+    let may_hide = event.iter().fold(false, |found, byte| found | may_separate(*byte));
     lines.all(|line| {
         let field = line.split(|byte| *byte == b':').next().unwrap_or_default();
-        (field.is_empty() || FIELDS.contains(&field)) && hides_no_field(line, field == b"data")
+        (field.is_empty() || FIELDS.contains(&field)) && (!may_hide || hides_no_field(line, field == b"data"))
     })
+}
+
+/// Returns true if a byte may belong to a separator: that of a control character, or the first or only one of U+0085, U+2028 and U+2029.
+fn may_separate(byte: u8) -> bool {
+    matches!(byte, 0x0B | 0x0C | 0x1C..=0x1E | 0x85 | 0xE2)
 }
 
 /// Returns true if no separator in a line is followed by a field; with `is_data` false, if there is no separator.
 fn hides_no_field(line: &[u8], is_data: bool) -> bool {
     let mut rest = line;
-    while let Some(at) = rest.iter().position(|byte| matches!(byte, 0x0B | 0x0C | 0x1C..=0x1E | 0x85 | 0xE2))
-    {
+    while let Some(at) = rest.iter().position(|byte| may_separate(*byte)) {
         let (before, from) = rest.split_at(at);
         let (length, is_separator) = match from {
             [0xE2, 0x80, 0xA8 | 0xA9, ..] => (3, true),

@@ -22,6 +22,24 @@ pub struct ModelAnswer {
     pub is_complete: bool,
 }
 
+impl ModelAnswer {
+    /// Returns the bytes of text and tool calls, which the vendor wrote as tokens.
+    pub fn text_bytes(&self) -> usize {
+        self.tool_calls.iter().map(ToolCall::text_bytes).fold(self.text.len(), usize::saturating_add)
+    }
+}
+
+/// Facts of an answer that its cost depends on, as far as the answer was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AnswerFacts<'a> {
+    /// Model that answered, as the answer names it first.
+    pub model: Option<&'a str>,
+    /// Tokens that the vendor counted so far.
+    pub usage: Option<Usage>,
+    /// Bytes of text and tool calls; 0 for a document that has a usage, since no cost depends on them then.
+    pub text_bytes: usize,
+}
+
 /// Call of a tool that a model asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ToolCall {
@@ -31,6 +49,13 @@ pub struct ToolCall {
     pub name: String,
     /// Input as the JSON text that the model wrote. Models make mistakes, so the text may not be JSON.
     pub input: String,
+}
+
+impl ToolCall {
+    /// Returns the bytes that the model wrote for the call.
+    pub(crate) fn text_bytes(&self) -> usize {
+        self.name.len().saturating_add(self.input.len())
+    }
 }
 
 /// Result of a tool, as an agent hands it to a model.

@@ -8,9 +8,10 @@
 use reenact_json::{Limits, Value, ValueKind};
 
 use crate::call_ids::CallIds;
+use crate::exchange::{model_of_document, named_model};
 use crate::line_check::has_same_lines;
-use crate::message::{ToolCall, Usage};
-use crate::protocol::{Endpoint, is_end_mark};
+use crate::message::{AnswerFacts, ToolCall, Usage};
+use crate::protocol::{Endpoint, StreamAssembler, is_end_mark};
 use crate::sse::SseEvent;
 
 /// Error for an answer that cannot be parsed, so that its tool calls are unknown.
@@ -24,6 +25,17 @@ pub struct ScannedAnswer {
     pub calls: Vec<ToolCall>,
     /// Tokens that the answer took, the same as [`crate::exchange::parse_answer`] finds.
     pub usage: Option<Usage>,
+    /// Model that answered; see [`AnswerFacts::model`].
+    pub model: Option<String>,
+    /// See [`AnswerFacts::text_bytes`].
+    pub text_bytes: usize,
+}
+
+impl ScannedAnswer {
+    /// Returns the facts of the answer.
+    pub fn facts(&self) -> AnswerFacts<'_> {
+        AnswerFacts { model: self.model.as_deref(), usage: self.usage, text_bytes: self.text_bytes }
+    }
 }
 
 /// Finds the tool calls of an answer in one document.
@@ -31,7 +43,13 @@ pub struct ScannedAnswer {
 /// # Errors
 /// [`UnreadableAnswer`] if the body is not JSON, or if the interface cannot list all calls in it.
 pub fn scan_answer(endpoint: Endpoint, body: &[u8]) -> Result<ScannedAnswer, UnreadableAnswer> {
-    endpoint.protocol().scan_answer(Value::parse(body, &Limits::default()).map_err(|_| UnreadableAnswer)?)
+    let document = Value::parse(body, &Limits::default()).map_err(|_| UnreadableAnswer)?;
+    let scanned = endpoint.protocol().scan_answer(document)?;
+    let text_bytes = match scanned.usage {
+        Some(_) => 0,
+        None => endpoint.protocol().parse_answer(document).map_or(0, |answer| answer.text_bytes()),
+    };
+    Ok(ScannedAnswer { model: model_of_document(endpoint, document), text_bytes, ..scanned })
 }
 
 /// Finds the tool calls of an answer with the status of an error, for clients that do not look at the status.
@@ -74,8 +92,10 @@ pub struct ToolCallScanner {
     call_ids: Option<CallIds>,
     /// Calls that have begun so far.
     calls: OpenCalls,
-    /// Tokens that the complete events have reported so far.
-    usage: Option<Usage>,
+    /// Answer that the complete events make so far; `None` if the interface has no streams of models.
+    answer: Option<Box<dyn StreamAssembler>>,
+    /// Model that answers, once an event named it.
+    model: Option<String>,
 }
 
 /// Calls of a stream, from their first piece to their last.
@@ -107,7 +127,8 @@ const MAX_CALLS: usize = 1024;
 impl ToolCallScanner {
     /// Makes a scanner for a stream of this interface.
     pub fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint, call_ids: None, calls: OpenCalls::default(), usage: None }
+        let answer = endpoint.protocol().stream_assembler();
+        Self { endpoint, call_ids: None, calls: OpenCalls::default(), answer, model: None }
     }
 
     /// Sets the ids for calls that come without one; the request of the stream provides them.
@@ -115,10 +136,11 @@ impl ToolCallScanner {
         Self { call_ids, ..self }
     }
 
-    /// Returns the tokens reported so far. After the last event this is the usage that
-    /// [`crate::exchange::parse_answer`] finds in the whole stream.
-    pub fn usage(&self) -> Option<Usage> {
-        self.usage
+    /// Returns the facts of the answer so far. After the last event these are those that [`crate::exchange::parse_answer`]
+    /// and [`crate::exchange::answering_model`] find in the whole stream.
+    pub fn facts(&self) -> AnswerFacts<'_> {
+        let (usage, text_bytes) = self.answer.as_ref().map_or((None, 0), |answer| answer.count());
+        AnswerFacts { model: self.model.as_deref(), usage, text_bytes }
     }
 
     /// Returns true if a call has begun and is incomplete: bytes from its first event on must be held back.
@@ -143,12 +165,13 @@ impl ToolCallScanner {
             return Ok(calls);
         }
         let value = Value::parse(data.as_bytes(), &Limits::default()).map_err(|_| UnreadableAnswer)?;
+        let mut calls = self.endpoint.protocol().scan_event(value, &event.name, &mut self.calls)?;
         // Clients drop an event whose terminating blank line never came, so its counts do not apply.
-        let mut usage = self.usage;
-        let mut calls =
-            self.endpoint.protocol().scan_event(value, &event.name, &mut self.calls, &mut usage)?;
-        if event.is_complete {
-            self.usage = usage;
+        if let Some(answer) = self.answer.as_mut().filter(|_| event.is_complete) {
+            answer.take(&event.name, value);
+        }
+        if self.model.is_none() {
+            self.model = named_model(self.endpoint, value);
         }
         self.fill_call_ids(&mut calls);
         Ok(calls)
@@ -275,7 +298,7 @@ pub(crate) fn part_index(value: Option<Value<'_>>) -> Result<Option<u64>, Unread
 }
 
 /// Input of a tool without parameters: a stream sends none at all, and an empty object is meant.
-const EMPTY_INPUT: &str = "{}";
+pub(crate) const EMPTY_INPUT: &str = "{}";
 
 /// Returns the call, with [`EMPTY_INPUT`] in place of an empty input.
 fn with_default_input(mut call: ToolCall) -> ToolCall {

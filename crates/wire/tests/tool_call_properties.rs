@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
 
 use proptest::prelude::*;
-use reenact_wire::exchange::parse_answer;
+use reenact_wire::exchange::{answering_model, parse_answer};
 use reenact_wire::sse::SseReader;
 use reenact_wire::tool_calls::ToolCallScanner;
 use reenact_wire::{Endpoint, PROTOCOLS, ToolCall};
@@ -169,12 +169,17 @@ fn check(endpoint: Endpoint, said: &[TestEvent]) -> Result<(), TestCaseError> {
             }
         }
     }
+    let stream: String = said.iter().map(|said| said.text.as_str()).collect();
+    let whole = parse_answer(endpoint, true, stream.as_bytes()).unwrap();
+    let (found, due) = (gate.facts(), (whole.usage, whole.text_bytes()));
+    prop_assert_eq!((found.usage, found.text_bytes), due);
+    let model = answering_model(endpoint, true, stream.as_bytes());
+    prop_assert_eq!(found.model, model.as_deref());
     given.extend(gate.finish());
     for mark in held {
         prop_assert!(has(&given, mark), "{mark} was never given: {given:?}");
     }
-    let stream: String = said.iter().map(|said| said.text.as_str()).collect();
-    for mut call in parse_answer(endpoint, true, stream.as_bytes()).unwrap().tool_calls {
+    for mut call in whole.tool_calls {
         if call.input.is_empty() {
             call.input.push_str("{}");
         }

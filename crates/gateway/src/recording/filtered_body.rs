@@ -126,7 +126,7 @@ impl AnswerFilter {
             call_ids.fill(&mut scan.calls);
         }
         if let Ok(scan) = &scanned {
-            self.exchange.with(|exchange| exchange.set_usage(scan.usage));
+            self.exchange.with(|exchange| exchange.set_facts(scan.facts()));
         }
         let ruling = match scanned {
             Ok(scan) if scan.calls.is_empty() => Ok(()),
@@ -238,7 +238,7 @@ impl AnswerFilter {
                     false => (Vec::new(), Some(StreamStop::Refused(PolicyRefusal::unreadable()))),
                 };
                 if stop.is_none() {
-                    self.exchange.with(|exchange| exchange.set_usage(held_back.scanner.usage()));
+                    self.exchange.with(|exchange| exchange.set_facts(held_back.scanner.facts()));
                     if is_done {
                         self.capture.mark_stream_done(&self.exchange.share());
                     }
@@ -276,10 +276,10 @@ impl AnswerFilter {
         }
         if let Some(client) = &sender {
             let rest = reader.finish();
-            self.exchange.with(ExchangeRecorder::clear_usage);
+            self.exchange.with(ExchangeRecorder::clear_count);
             let (mut ready, mut stop) = self.scan_events(rest, &mut held_back, client).await;
             if stop.is_none() {
-                self.exchange.with(|exchange| exchange.set_usage(held_back.scanner.usage()));
+                self.exchange.with(|exchange| exchange.set_facts(held_back.scanner.facts()));
             }
             let open =
                 std::mem::replace(&mut held_back.scanner, ToolCallScanner::new(self.endpoint)).finish();

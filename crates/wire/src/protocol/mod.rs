@@ -114,14 +114,13 @@ pub(crate) trait Protocol: Send + Sync {
         Ok(ScannedAnswer::default())
     }
 
-    /// Takes the next event of a stream. Returns the tool calls that it completes, and updates `usage`. `calls`
-    /// holds the state between events.
+    /// Takes the next event of a stream, and returns the tool calls that it completes. `calls` holds the state between
+    /// events.
     fn scan_event(
         &self,
         _event: Value<'_>,
         _name: &str,
         _calls: &mut OpenCalls,
-        _usage: &mut Option<Usage>,
     ) -> Result<Vec<ToolCall>, UnreadableAnswer> {
         Ok(Vec::new())
     }
@@ -173,7 +172,7 @@ pub(crate) fn is_end_mark(data: &[u8]) -> bool {
 }
 
 /// Assembler of one answer from the events of its stream.
-pub(crate) trait StreamAssembler {
+pub(crate) trait StreamAssembler: fmt::Debug + Send {
     /// Takes the data of an event before it is parsed, since an end mark such as `[DONE]` is not JSON. Returns true for the end mark.
     fn is_end(&mut self, _data: &str) -> bool {
         false
@@ -181,6 +180,10 @@ pub(crate) trait StreamAssembler {
 
     /// Takes the next event: its name and its parsed data.
     fn take(&mut self, name: &str, event: Value<'_>);
+
+    /// Returns the tokens that the vendor counted so far, and the bytes of text and tool calls: those of the answer that
+    /// [`Self::finish`] would return now.
+    fn count(&self) -> (Option<Usage>, usize);
 
     /// Returns the answer, as far as it came.
     fn finish(self: Box<Self>) -> ModelAnswer;

@@ -80,7 +80,7 @@ pub(super) fn denied_status(error: Value<'_>) -> Option<u16> {
 }
 
 /// Tool calls of a stream that is being assembled, by the key that the vendor gives them.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct PartialCalls {
     calls: Vec<(String, ToolCall)>,
 }
@@ -106,6 +106,11 @@ impl PartialCalls {
     /// Returns the call with this key, if it has begun.
     pub(super) fn find(&mut self, key: &str) -> Option<&mut ToolCall> {
         self.calls.iter_mut().find(|(known, _)| known == key).map(|(_, call)| call)
+    }
+
+    /// Returns the keys and the calls so far, in the order in which they began.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &ToolCall)> {
+        self.calls.iter().map(|(key, call)| (key.as_str(), call))
     }
 
     /// Returns the calls in the order in which they began.

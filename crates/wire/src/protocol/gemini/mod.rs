@@ -15,7 +15,7 @@ use reenact_json::{Limits, Value};
 pub(crate) use self::vendor::VENDOR;
 use crate::error_reply::ErrorReply;
 use crate::exchange::{ParsedRequest, string_text};
-use crate::message::{ModelAnswer, ToolCall, Usage};
+use crate::message::{ModelAnswer, ToolCall};
 use crate::output_bound::OutputBound;
 use crate::protocol::reading::is_list;
 use crate::protocol::{Delivery, Protocol, StreamAssembler};
@@ -89,9 +89,7 @@ impl Protocol for GenerateContentProtocol {
         chunk: Value<'_>,
         _name: &str,
         _calls: &mut OpenCalls,
-        usage: &mut Option<Usage>,
     ) -> Result<Vec<ToolCall>, UnreadableAnswer> {
-        read::update_usage(usage, chunk);
         read::client_tool_calls(chunk)
     }
 

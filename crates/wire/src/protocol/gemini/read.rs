@@ -25,7 +25,7 @@ pub(super) fn answer(document: Value<'_>) -> ModelAnswer {
 }
 
 /// Assembler of a stream of chunks.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct GeminiStream {
     answer: ModelAnswer,
 }
@@ -61,6 +61,10 @@ impl GeminiStream {
 impl StreamAssembler for GeminiStream {
     fn take(&mut self, _name: &str, chunk: Value<'_>) {
         self.add(chunk);
+    }
+
+    fn count(&self) -> (Option<Usage>, usize) {
+        (self.answer.usage, self.answer.text_bytes())
     }
 
     fn finish(self: Box<Self>) -> ModelAnswer {

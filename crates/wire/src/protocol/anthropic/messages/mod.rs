@@ -11,7 +11,7 @@ use reenact_json::Value;
 
 use crate::error_reply::ErrorReply;
 use crate::exchange::{ParsedRequest, string_text};
-use crate::message::{ModelAnswer, ToolCall, Usage};
+use crate::message::{ModelAnswer, ToolCall};
 use crate::output_bound::{OutputBound, is_other_than};
 use crate::protocol::reading::{event_type, is_list, is_object, optional_object};
 use crate::protocol::{Delivery, Protocol, StreamAssembler};
@@ -78,13 +78,11 @@ impl Protocol for MessagesProtocol {
         event: Value<'_>,
         name: &str,
         calls: &mut OpenCalls,
-        usage: &mut Option<Usage>,
     ) -> Result<Vec<ToolCall>, UnreadableAnswer> {
         if !is_object(&event) {
             return Err(UnreadableAnswer);
         }
         let kind = event_type(event, name);
-        read::update_usage(usage, &kind, event);
         let key = part_index(event.member("index"))?.unwrap_or_default().to_string();
         match kind.as_str() {
             "content_block_start" => {

@@ -10,7 +10,7 @@ use crate::protocol::StreamAssembler;
 use crate::protocol::reading::{
     PartialCalls, count_at, event_type, is_object, member_at, optional_objects, vendor_error,
 };
-use crate::tool_calls::{ScannedAnswer, UnreadableAnswer};
+use crate::tool_calls::{EMPTY_INPUT, ScannedAnswer, UnreadableAnswer};
 
 /// Parses a request: the model, and from its messages the earlier calls and their results.
 pub(super) fn request(document: Value<'_>) -> ParsedRequest {
@@ -41,7 +41,7 @@ pub(super) fn scan_answer(document: Value<'_>) -> Result<ScannedAnswer, Unreadab
     }
     let [content, took] = document.select_members(["content", "usage"]);
     let calls = optional_objects(content)?.into_iter().filter_map(client_tool_call).collect();
-    Ok(ScannedAnswer { calls, usage: usage(took) })
+    Ok(ScannedAnswer { calls, usage: usage(took), ..ScannedAnswer::default() })
 }
 
 /// Returns the tool call of a block; `None` for text and for tools that the vendor runs by itself.
@@ -119,7 +119,7 @@ pub(super) fn answer(document: Value<'_>) -> ModelAnswer {
 }
 
 /// Updates the usage of a stream with its next event.
-pub(super) fn update_usage(sum: &mut Option<Usage>, kind: &str, event: Value<'_>) {
+fn update_usage(sum: &mut Option<Usage>, kind: &str, event: Value<'_>) {
     match kind {
         "message_start" => *sum = usage(member_at(event, &["message", "usage"])),
         "message_delta" => {
@@ -135,7 +135,7 @@ pub(super) fn update_usage(sum: &mut Option<Usage>, kind: &str, event: Value<'_>
 }
 
 /// Assembler of a stream of messages.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct MessagesStream {
     answer: ModelAnswer,
     calls: PartialCalls,
@@ -184,6 +184,19 @@ impl StreamAssembler for MessagesStream {
         }
     }
 
+    fn count(&self) -> (Option<Usage>, usize) {
+        let calls = self.calls.iter().map(|(index, call)| {
+            let first = self.initial_inputs.get(index).filter(|_| call.input.is_empty());
+            let bytes = call.text_bytes() + first.map_or(0, String::len);
+            if call.input.is_empty() && first.is_none_or(String::is_empty) {
+                bytes + EMPTY_INPUT.len()
+            } else {
+                bytes
+            }
+        });
+        (self.answer.usage, calls.fold(self.answer.text.len(), usize::saturating_add))
+    }
+
     fn finish(mut self: Box<Self>) -> ModelAnswer {
         for (index, first) in self.initial_inputs {
             if let Some(call) = self.calls.find(&index).filter(|call| call.input.is_empty()) {
@@ -193,7 +206,7 @@ impl StreamAssembler for MessagesStream {
         self.answer.tool_calls = self.calls.finish();
         // A tool without parameters streams no input at all; an empty object is meant.
         for call in self.answer.tool_calls.iter_mut().filter(|call| call.input.is_empty()) {
-            call.input.push_str("{}");
+            call.input.push_str(EMPTY_INPUT);
         }
         self.answer
     }

@@ -10,7 +10,7 @@ mod write;
 use reenact_json::Value;
 
 use crate::exchange::ParsedRequest;
-use crate::message::{ModelAnswer, ToolCall, Usage};
+use crate::message::{ModelAnswer, ToolCall};
 use crate::output_bound::{OTHER_MODALITY, OutputBound, has_other_modality, is_set};
 use crate::protocol::reading::{is_list, is_object, optional_object, optional_objects};
 use crate::protocol::{Delivery, Protocol, StreamAssembler, is_end_mark};
@@ -84,15 +84,12 @@ impl Protocol for ChatCompletionsProtocol {
         chunk: Value<'_>,
         _name: &str,
         calls: &mut OpenCalls,
-        sum: &mut Option<Usage>,
     ) -> Result<Vec<ToolCall>, UnreadableAnswer> {
         if !is_object(&chunk) {
             return Err(UnreadableAnswer);
         }
         let mut whole = Vec::new();
-        let [choices, usage] = chunk.select_members(["choices", "usage"]);
-        read::update_usage(sum, usage);
-        for choice in optional_objects(choices)? {
+        for choice in optional_objects(chunk.member("choices"))? {
             let [index, delta, message, reason] =
                 choice.select_members(["index", "delta", "message", "finish_reason"]);
             let prefix = format!("{}/", part_index(index)?.unwrap_or_default());

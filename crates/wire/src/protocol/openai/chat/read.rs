@@ -21,7 +21,9 @@ pub(super) fn request(document: Value<'_>) -> ParsedRequest {
         document.select_members(["model", "stream", "messages", "functions"]);
     let mut request = ParsedRequest::from_members(model, stream);
     let messages = || messages.into_iter().flat_map(|messages| messages.elements());
-    let mut call_ids = messages().next().map(CallIds::of_message).unwrap_or_default();
+    // Made when it is needed: it takes a digest of a message.
+    let mut call_ids: Option<CallIds> = None;
+    let made = || messages().next().map(CallIds::of_message).unwrap_or_default();
     let mut has_functions = functions.is_some_and(|functions| !functions.is_null());
     // Calls of functions without a result so far.
     let mut open: Vec<ToolCall> = Vec::new();
@@ -38,7 +40,7 @@ pub(super) fn request(document: Value<'_>) -> ParsedRequest {
         if let Some(function) = function.filter(is_object) {
             let mut call = ToolCall::default();
             merge_function(&mut call, function);
-            call_ids.fill(core::slice::from_mut(&mut call));
+            call_ids.get_or_insert_with(made).fill(core::slice::from_mut(&mut call));
             request.earlier_calls.push(call.clone());
             open.push(call);
             has_functions = true;
@@ -55,7 +57,7 @@ pub(super) fn request(document: Value<'_>) -> ParsedRequest {
         let output = content.map_or(String::new(), content_text);
         request.tool_results.push(ToolResult { id, output, is_error: false });
     }
-    request.call_ids = has_functions.then_some(call_ids);
+    request.call_ids = has_functions.then(|| call_ids.unwrap_or_else(made));
     request
 }
 
@@ -84,7 +86,7 @@ pub(super) fn scan_answer(document: Value<'_>) -> Result<ScannedAnswer, Unreadab
             calls.push(call);
         }
     }
-    Ok(ScannedAnswer { calls, usage: openai_usage(usage) })
+    Ok(ScannedAnswer { calls, usage: openai_usage(usage), ..ScannedAnswer::default() })
 }
 
 /// Adds a piece of a call, as [`merge_call_piece`] does.
@@ -156,13 +158,8 @@ pub(super) fn answer(document: Value<'_>) -> ModelAnswer {
     }
 }
 
-/// Updates the usage of a stream with the `usage` member of its next chunk, if there is one.
-pub(super) fn update_usage(sum: &mut Option<Usage>, usage: Option<Value<'_>>) {
-    *sum = openai_usage(usage).or(*sum);
-}
-
 /// Assembler of a stream of chunks.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct ChatStream {
     answer: ModelAnswer,
     calls: PartialCalls,
@@ -189,7 +186,7 @@ impl StreamAssembler for ChatStream {
     fn take(&mut self, _name: &str, chunk: Value<'_>) {
         let [model, usage, error, choices] = chunk.select_members(["model", "usage", "error", "choices"]);
         self.answer.model = self.answer.model.take().or_else(|| string_text(model));
-        update_usage(&mut self.answer.usage, usage);
+        self.answer.usage = openai_usage(usage).or(self.answer.usage);
         self.answer.error = self.answer.error.take().or_else(|| vendor_error_from(error));
         for choice in choices.into_iter().flat_map(|choices| choices.elements()) {
             let [index, reason, delta] = choice.select_members(["index", "finish_reason", "delta"]);
@@ -207,6 +204,11 @@ impl StreamAssembler for ChatStream {
                 self.merge_piece(position, piece);
             }
         }
+    }
+
+    fn count(&self) -> (Option<Usage>, usize) {
+        let calls = self.calls.iter().map(|(_, call)| call.text_bytes());
+        (self.answer.usage, calls.fold(self.answer.text.len(), usize::saturating_add))
     }
 
     fn finish(mut self: Box<Self>) -> ModelAnswer {

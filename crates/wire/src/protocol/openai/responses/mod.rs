@@ -13,7 +13,7 @@ use reenact_json::print::PrintObjectWriter;
 
 use crate::error_reply::ErrorReply;
 use crate::exchange::{ParsedRequest, string_text};
-use crate::message::{ModelAnswer, ToolCall, Usage};
+use crate::message::{ModelAnswer, ToolCall};
 use crate::output_bound::{OutputBound, is_set};
 use crate::protocol::reading::{event_type, is_list, is_object, optional_object};
 use crate::protocol::{Delivery, Protocol, StreamAssembler};
@@ -79,13 +79,11 @@ impl Protocol for ResponsesProtocol {
         event: Value<'_>,
         name: &str,
         calls: &mut OpenCalls,
-        usage: &mut Option<Usage>,
     ) -> Result<Vec<ToolCall>, UnreadableAnswer> {
         if !is_object(&event) {
             return Err(UnreadableAnswer);
         }
         let kind = event_type(event, name);
-        read::update_usage(usage, &kind, event);
         let [response, item] = event.select_members(["response", "item"]);
         let (response, item) = (optional_object(response)?, optional_object(item)?);
         if let Some(response) = response {

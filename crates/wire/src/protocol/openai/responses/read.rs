@@ -39,7 +39,7 @@ pub(super) fn scan_answer(document: Value<'_>) -> Result<ScannedAnswer, Unreadab
     }
     let [output, usage] = document.select_members(["output", "usage"]);
     let calls = optional_objects(output)?.into_iter().filter_map(client_tool_call).collect();
-    Ok(ScannedAnswer { calls, usage: openai_usage(usage) })
+    Ok(ScannedAnswer { calls, usage: openai_usage(usage), ..ScannedAnswer::default() })
 }
 
 /// Returns the tool call of an item: a function, or a tool for which OpenAI defines the parameters, such as
@@ -148,13 +148,6 @@ pub(super) fn answer(document: Value<'_>) -> ModelAnswer {
     }
 }
 
-/// Updates the usage of a stream with its next event; only the final event has one.
-pub(super) fn update_usage(sum: &mut Option<Usage>, kind: &str, event: Value<'_>) {
-    if is_final_event(kind) {
-        *sum = openai_usage(member_at(event, &["response", "usage"]));
-    }
-}
-
 /// Returns true for the type of an event that repeats the whole answer and ends the stream.
 pub(super) fn is_final_event(kind: &str) -> bool {
     matches!(kind, "response.completed" | "response.failed" | "response.incomplete")
@@ -162,7 +155,7 @@ pub(super) fn is_final_event(kind: &str) -> bool {
 
 /// Assembler of a stream of events. The final event repeats the whole answer; the events before it count only
 /// if the stream was cut.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct ResponsesStream {
     partial: ModelAnswer,
     calls: PartialCalls,
@@ -212,6 +205,14 @@ impl StreamAssembler for ResponsesStream {
                 }
             }
         }
+    }
+
+    fn count(&self) -> (Option<Usage>, usize) {
+        if let Some(whole) = &self.final_answer {
+            return (whole.usage, whole.text_bytes());
+        }
+        let calls = self.calls.iter().filter(|(_, call)| has_id(call)).map(|(_, call)| call.text_bytes());
+        (self.partial.usage, calls.fold(self.partial.text.len(), usize::saturating_add))
     }
 
     fn finish(mut self: Box<Self>) -> ModelAnswer {
