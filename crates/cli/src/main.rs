@@ -18,7 +18,7 @@
 //! | `hardening` | the memory of this process, closed to the agent |
 //! | `terminal`, `passphrase`, `progress`, `quantity` | prompts, progress bar, numbers for people |
 //!
-//! Start reading at `command/mod.rs`; `command/record.rs` and `command/replay/mod.rs` are the two largest commands.
+//! Start reading at `command/mod.rs`; `command/record/mod.rs` and `command/replay/mod.rs` are the two largest commands.
 
 mod child;
 mod command;

@@ -13,7 +13,7 @@ use reenact_formats::rer::envelope::permission::Envelope;
 use reenact_json::Shown;
 use reenact_keys::KeyName;
 
-use super::PolicyModeArg;
+use super::options::PolicyModeArg;
 use crate::config::UserConfig;
 use crate::envelope::UnsignedEnvelope;
 use crate::output::{self, CommandError};

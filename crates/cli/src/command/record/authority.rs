@@ -13,7 +13,7 @@ use reenact_json::{Limits, Shown, Value};
 use reenact_verify::Keys;
 use reenact_verify::rer::authorization::{Unauthorised, authoriser};
 
-use super::RecordingKey;
+use super::signing::RecordingKey;
 use crate::config::UserConfig;
 use crate::envelope::UnsignedEnvelope;
 use crate::output::CommandError;

@@ -1,0 +1,86 @@
+//! The agent behind the gateway: started with its clients pointed there, and waited for.
+
+use std::ffi::OsString;
+use std::net::{Ipv4Addr, TcpListener};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use reenact_gateway::{Gateway, GatewayMode, GatewayToken, RecordingConfig};
+use reenact_json::Shown;
+use reenact_record::RunStatus;
+use reenact_run::Exit;
+
+use super::{EXIT_RECORDING_FAILED, impossible};
+use crate::child::{self, SignalForwarder};
+use crate::output::CommandError;
+use crate::{hardening, vendors};
+
+/// An agent that has ended, and what must be said about its recording.
+pub(super) struct FinishedAgent {
+    /// Exit code or signal of the agent.
+    pub(super) exit: Exit,
+    /// Time from the start of the agent to its end.
+    pub(super) duration: Duration,
+    /// Error of the recorder, if not everything could be recorded. Such a run ends with exit code 125.
+    pub(super) recording_error: Option<String>,
+    /// Notes of the gateway for the user.
+    pub(super) notes: Vec<String>,
+}
+
+/// Starts the gateway on a free port of 127.0.0.1, runs the agent behind it until it ends, and stops the gateway.
+///
+/// # Errors
+///
+/// Only before the agent runs: if the gateway or the agent cannot be started.
+pub(super) async fn run(
+    command: &[OsString],
+    recording: RecordingConfig,
+    inherited_env: Vec<(OsString, OsString)>,
+) -> Result<FinishedAgent, CommandError> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .map_err(|error| CommandError::impossible(format!("no port on 127.0.0.1 to listen on: {error}")))?;
+    let token = GatewayToken::generate().map_err(impossible)?;
+    let gateway =
+        Gateway::start(listener, token, GatewayMode::Record(Box::new(recording))).map_err(impossible)?;
+    let signals = SignalForwarder::listen().map_err(impossible)?;
+    let [program, arguments @ ..] = command else {
+        return Err(CommandError::impossible("there is no command to run"));
+    };
+    let started = Instant::now();
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env_clear()
+        .envs(vendors::agent_environment(inherited_env, vendors::base_urls(&gateway)))
+        .env(vendors::REPORT_URL_VARIABLE, gateway.report_url());
+    let child = hardening::with_inherited_limits(|| command.spawn()).map_err(|error| {
+        let name = program.to_string_lossy();
+        let message = format!("{}: cannot be started: {error}", Shown::whole(&name));
+        CommandError::Failed { code: child::spawn_error_code(&error), message }
+    })?;
+    let mut notes: Vec<String> = gateway.warnings().iter().map(ToString::to_string).collect();
+    let exit = signals.wait(child).await.unwrap_or_else(|error| {
+        // The agent did run, and its calls are recorded, so that this is only a note.
+        notes.push(format!("how the command ended could not be seen: {error}"));
+        Exit::Code(EXIT_RECORDING_FAILED.into())
+    });
+    let took = started.elapsed();
+    if gateway.has_lost_its_log() {
+        notes.push("there was no more room for the log in memory: calls waited for the journal".to_owned());
+    }
+    let unrecorded = gateway.stop().await.err().map(|unrecorded| unrecorded.to_string());
+    Ok(FinishedAgent { exit, duration: took, recording_error: unrecorded, notes })
+}
+
+/// Returns the status and the reason of a run whose agent ended so.
+pub(super) fn run_status(exit: Exit) -> (RunStatus, String) {
+    // SIGHUP, SIGINT, SIGQUIT and SIGTERM are requests to stop; other signals come from faults.
+    const ASKED_TO_STOP: [i32; 4] = [1, 2, 3, 15];
+    let status = match exit {
+        Exit::Code(0) => RunStatus::Completed,
+        Exit::Code(_) => RunStatus::Failed,
+        Exit::Signal(signal) if ASKED_TO_STOP.contains(&signal) => RunStatus::Aborted,
+        Exit::Signal(_) => RunStatus::Crashed,
+    };
+    (status, exit.to_string())
+}

@@ -1,0 +1,85 @@
+//! `reenact record -- CMD`: runs an agent behind the gateway, and seals the events that were recorded.
+//!
+//! The agent keeps its terminal, its signals and its exit code. One recording goes through these steps:
+//!
+//! 1. Settings, envelope, prices and key are loaded (`start`); nothing has been written yet.
+//! 2. A run is begun in `.reenact/runs`, with a journal and a write-ahead log in memory.
+//! 3. The gateway listens on 127.0.0.1, and the agent is started with its clients pointed at the gateway (`agent`).
+//! 4. When the agent has ended, the journal is closed and sealed into an artifact, or packed into a bundle (`seal`).
+//! 5. The file is verified once more from the disk, and a summary is printed to standard error (`summary`).
+//!
+//! Start reading at [`RecordArgs::run`]; the options are in `options`.
+
+mod agent;
+mod approvers;
+mod authority;
+mod bundle_out;
+mod command_words;
+mod late_secrets;
+mod options;
+mod policy_summary;
+mod seal;
+mod signing;
+mod start;
+mod summary;
+
+use std::ffi::OsString;
+
+pub(super) use command_words::{command_line, shell_quoted};
+pub(super) use late_secrets::late_secrets_notice;
+pub(crate) use options::RecordArgs;
+
+use self::start::Preparation;
+use crate::output::{self, CommandError};
+use crate::runtime;
+
+/// Exit code of a recording that failed. env(1) ends with the same code when env itself fails; all other
+/// codes are the agent's.
+pub(crate) const EXIT_RECORDING_FAILED: u8 = 125;
+
+impl RecordArgs {
+    /// Records a run and returns the exit code of the agent. An error of the recorder itself has exit code
+    /// 125 instead of 1 or 2.
+    pub(crate) fn run(&self) -> Result<u8, CommandError> {
+        self.run_recorded().map_err(|error| match error {
+            // Of an agent that ran, 1 and 2 would be its own codes.
+            CommandError::Failed { code: 1 | 2, message } => {
+                CommandError::Failed { code: EXIT_RECORDING_FAILED, message }
+            }
+            other => other,
+        })
+    }
+
+    /// Prepares the run, runs the agent, seals the run, and prints the summary.
+    ///
+    /// # Errors
+    ///
+    /// No agent has run if the preparation fails. A run whose agent could not be started is removed. If
+    /// sealing fails, the journal stays, and `reenact recover` seals it later.
+    fn run_recorded(&self) -> Result<u8, CommandError> {
+        let prepared = Preparation::load(self)?;
+        let runtime = runtime::new()?;
+        let inherited_env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+        let (recorder, recording) = prepared.begin(self, &inherited_env)?;
+        let finished = match runtime.block_on(agent::run(&self.command, recording, inherited_env)) {
+            Ok(finished) => finished,
+            Err(error) => {
+                start::discard(recorder);
+                return Err(error);
+            }
+        };
+        let sealed = seal::seal(recorder, &finished, &prepared.signing, self)?;
+        let code = summary::print(self, &prepared, &finished, &sealed)?;
+        let path = &sealed.artifact.path;
+        let is_bundle = self.bundle_path().is_some_and(|bundle| bundle == path);
+        if let Some(notice) = late_secrets_notice(&sealed.late_secrets, &self.run_name(path), is_bundle) {
+            output::print_notice(&notice);
+        }
+        Ok(code)
+    }
+}
+
+/// Converts an error into a message with exit code 2.
+fn impossible(error: impl std::fmt::Display) -> CommandError {
+    CommandError::impossible(error.to_string())
+}

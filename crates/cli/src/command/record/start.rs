@@ -1,0 +1,137 @@
+//! The start of a recording: what it needs is loaded and checked, and then the run is begun.
+//!
+//! Whatever can fail does so in [`Preparation::load`]: a run that has begun would stay behind unsealed.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use reenact_formats::rer::approval::Approver;
+use reenact_gateway::{EnforcedPolicy, GatewayLimits, NetworkEnvironment, RecordingConfig, VendorRoute};
+use reenact_keys::{KeyName, durable};
+use reenact_record::approval::ApprovalQueue;
+use reenact_record::recorder::Recording;
+use reenact_record::wal::{self, WalDir};
+use reenact_record::{ArtifactTarget, Recorder, Redaction, RunId, RunStart};
+use reenact_wire::price::PriceTable;
+
+use super::options::{PolicyModeArg, RecordArgs};
+use super::signing::RecordingKey;
+use super::{approvers, authority, impossible};
+use crate::config::UserConfig;
+use crate::envelope::{self, UnsignedEnvelope};
+use crate::output::CommandError;
+use crate::{prices, runs, settings, vendors};
+
+/// Everything that a recording needs, loaded and checked.
+pub(super) struct Preparation {
+    /// Key that signs the run.
+    pub(super) signing: RecordingKey,
+    /// What models cost.
+    pub(super) prices: PriceTable,
+    /// File of the envelope; `None` if none is enforced.
+    pub(super) envelope_file: Option<PathBuf>,
+    envelope: Option<UnsignedEnvelope>,
+    routes: Vec<VendorRoute>,
+    redaction: Redaction,
+    approvers: Vec<(KeyName, Approver)>,
+}
+
+impl Preparation {
+    /// Loads settings, envelope, prices and keys, and names approvers who are new. Nothing has been written yet.
+    pub(super) fn load(options: &RecordArgs) -> Result<Self, CommandError> {
+        let routes = vendors::routes(&options.upstream, |name| std::env::var_os(name))?;
+        if let Some(bundle) = options.bundle_path() {
+            // A name that is taken is reported before the agent runs, not after.
+            durable::check_writable(bundle, options.force)
+                .map_err(|error| CommandError::unwritable(bundle, &error))?;
+        }
+        let settings = settings::load_current()?;
+        // The option beats the project's settings.
+        let (envelope, from) = match &options.envelope {
+            Some(file) => (Some(envelope::load(file)?), Some(file.clone())),
+            None => (settings.envelope, settings.file),
+        };
+        let envelope_file = from.filter(|_| envelope.is_some());
+        if envelope_file.is_none() && options.policy_mode == PolicyModeArg::Warn {
+            return Err(CommandError::impossible(
+                "there is no envelope to warn by; give one with --envelope FILE",
+            ));
+        }
+        let prices = options.prices.as_deref().map_or_else(|| Ok(PriceTable::list_prices()), prices::load)?;
+        let mut signing = RecordingKey::load(options.key.as_ref())?;
+        authority::add_keys(envelope.as_ref(), &mut signing.known)?;
+        let config = UserConfig::require()?;
+        let approvers = config.approvers()?;
+        if let (Some(envelope), Some(file)) = (&envelope, &envelope_file) {
+            authority::check(envelope, file, &signing, crate::command::policy::now())?;
+            approvers::check(envelope, file, options.policy_mode, &approvers)?;
+            if options.policy_mode == PolicyModeArg::Enforce {
+                approvers::announce(&envelope.envelope, &config, &approvers);
+            }
+        }
+        let redaction = settings.redaction;
+        Ok(Self { signing, prices, envelope_file, envelope, routes, redaction, approvers })
+    }
+
+    /// Begins the run: its folder, its journal, and its log in memory. Returns the recorder, and what the gateway needs to
+    /// record.
+    pub(super) fn begin(
+        &self,
+        options: &RecordArgs,
+        environment: &[(OsString, OsString)],
+    ) -> Result<(Recorder<Recording>, RecordingConfig), CommandError> {
+        let upstreams: Vec<(String, String)> =
+            self.routes.iter().map(|route| (route.name.clone(), route.upstream.to_string())).collect();
+        let upstreams: Vec<(&str, &str)> =
+            upstreams.iter().map(|(name, url)| (name.as_str(), url.as_str())).collect();
+        let start = RunStart {
+            command: &options.command,
+            environment,
+            upstreams: &upstreams,
+            envelope: self.envelope.as_ref().map(|loaded| loaded.json.as_slice()),
+            policy_mode: options.policy_mode.into(),
+            redaction: self.redaction.clone(),
+            target: options
+                .out
+                .clone()
+                .filter(|_| options.bundle_path().is_none())
+                .map(|path| ArtifactTarget { path, replace: options.force }),
+            ..RunStart::new(RunId::generate().map_err(impossible)?)
+        };
+        let recorder =
+            Recorder::builder(&runs::run_store(), &self.signing.key).begin(&start).map_err(impossible)?;
+        // Logs hold secrets: those that a killed recorder or recovery left behind do not stay.
+        wal::remove_orphans(&runs::run_store());
+        // Without memory-backed storage for the log, requests and the ends of answers wait until the journal has them.
+        let log =
+            WalDir::find().and_then(|dir| recorder.event_writer().create_wal(&dir, recorder.run_id()).ok());
+        let approvers = self.approvers.iter().map(|(_, approver)| *approver).collect();
+        let approvals =
+            ApprovalQueue::new(recorder.folder(), recorder.run_id(), approvers, options.approval_timeout);
+        let policy = recorder.policy_engine().map(|engine| EnforcedPolicy {
+            engine,
+            prices: self.prices.clone(),
+            approvals,
+        });
+        let recording = RecordingConfig {
+            writer: recorder.event_writer(),
+            log,
+            policy,
+            durability: options.durability.into(),
+            routes: self.routes.clone(),
+            environment: NetworkEnvironment::from_process(),
+            limits: GatewayLimits::default(),
+        };
+        Ok((recorder, recording))
+    }
+}
+
+/// Removes a run whose agent was not started, and its log.
+pub(super) fn discard(recorder: Recorder<Recording>) {
+    let (folder, run_id) = (recorder.folder().to_owned(), recorder.run_id());
+    drop(recorder);
+    let _ = std::fs::remove_dir_all(folder);
+    if let Some(dir) = WalDir::containing(run_id) {
+        let _ = wal::remove_run(&dir, run_id);
+    }
+}
