@@ -38,6 +38,7 @@ mod settings;
 mod terminal;
 mod vendors;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -54,7 +55,11 @@ fn main() -> ExitCode {
     }
     let arguments = match command::ReenactArgs::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => return output::print_usage(&error),
+        Err(mut error) => {
+            let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+            command::suggest_name(&mut error, &words);
+            return output::print_usage(&error);
+        }
     };
     match command::run(arguments) {
         Ok(code) => ExitCode::from(code),

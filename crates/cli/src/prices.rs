@@ -6,7 +6,7 @@
 //! "gpt-5" = { input = 1.25, cached_input = 0.125, output = 10 }
 //! ```
 //!
-//! `reenact prices` prints the list prices in this form, and `record --prices` reads them back. The code
+//! `reenact doctor prices` prints the list prices in this form, and `record --prices` reads them back. The code
 //! counts in whole picodollars per token, so that an amount may have at most six decimal places. Start
 //! reading at [`parse`].
 
@@ -15,6 +15,7 @@ use std::path::Path;
 
 use reenact_formats::rer::envelope::money::{Money, Rounding};
 use reenact_json::Shown;
+use reenact_json::print::{self, PrintObjectWriter};
 use reenact_verify::disk;
 use reenact_wire::Vendor;
 use reenact_wire::price::{PriceTable, PricedModel, Rates};
@@ -57,19 +58,45 @@ pub(crate) fn to_toml(table: &PriceTable) -> String {
             vendor = of;
             let _ = write!(text, "\n[{vendor}]\n");
         }
-        let rates = [rates.input, rates.cached_input, rates.cache_write, rates.output];
-        let is_needed = |name: &str| matches!(name, "input" | "output");
-        let fields = FIELDS.iter().zip(rates).filter(|(name, rate)| *rate > 0 || is_needed(name));
-        let fields: Vec<String> = fields
-            .map(|(name, rate)| {
-                let dollars = Money::from_picodollars(u128::from(rate) * 1_000_000);
-                format!("{name} = {}", dollars.decimal())
-            })
+        let fields: Vec<String> = dollars(rates)
+            .map(|(name, dollars)| format!("{name} = {dollars}"))
             .chain(max_output_tokens.map(|tokens| format!("{MAX_OUTPUT} = {tokens}")))
             .collect();
         let _ = writeln!(text, "\"{model}\" = {{ {} }}", fields.join(", "));
     }
     text
+}
+
+/// Returns a price table as one JSON object, with the same fields as in [`to_toml`].
+pub(crate) fn to_json(table: &PriceTable) -> String {
+    let mut text = String::new();
+    let mut object = PrintObjectWriter::open(&mut text);
+    object.string("date", table.date.as_str());
+    object.string("unit", "USD for a million tokens");
+    print::write_list(table.models(), object.name("models"), |(vendor, model, priced), out| {
+        let mut object = PrintObjectWriter::open(out);
+        object.string("vendor", vendor);
+        object.string("model", model);
+        for (name, dollars) in dollars(priced.rates) {
+            object.name(name).push_str(&dollars);
+        }
+        if let Some(tokens) = priced.max_output_tokens {
+            object.name(MAX_OUTPUT).push_str(&tokens.to_string());
+        }
+        object.close();
+    });
+    object.close();
+    text + "\n"
+}
+
+/// Returns the fields of a price in dollars for a million tokens, without cache prices that are 0.
+fn dollars(rates: Rates) -> impl Iterator<Item = (&'static str, String)> {
+    let rates = [rates.input, rates.cached_input, rates.cache_write, rates.output];
+    FIELDS
+        .into_iter()
+        .zip(rates)
+        .filter(|(name, rate)| *rate > 0 || matches!(*name, "input" | "output"))
+        .map(|(name, rate)| (name, Money::from_picodollars(u128::from(rate) * 1_000_000).decimal()))
 }
 
 /// Parses a price table.
@@ -182,6 +209,22 @@ mod tests {
             );
             assert!(rates.cache_write == again.cache_write || rates.cache_write == 0, "{model}");
         }
+    }
+
+    #[test]
+    fn programs_read_the_same_prices() {
+        let table = parse(
+            "date = \"2026-01-31\"\n[openai]\na = { input = 1.25, cached_input = 0.125, output = 10, max_output_tokens = 9 }\nb = { input = 0, output = 0, cached_input = 0, cache_write = 0 }",
+        );
+        assert_eq!(
+            to_json(&table.unwrap()),
+            concat!(
+                r#"{"date":"2026-01-31","unit":"USD for a million tokens","models":["#,
+                r#"{"vendor":"openai","model":"a","input":1.25,"cached_input":0.125,"cache_write":1.25,"output":10,"max_output_tokens":9},"#,
+                r#"{"vendor":"openai","model":"b","input":0,"output":0}]}"#,
+                "\n"
+            )
+        );
     }
 
     #[test]

@@ -5,8 +5,8 @@
 //! | record a run | `record`, `recover`, `demo` |
 //! | look at a run | `verify`, `show`, `replay` |
 //! | give a run to others | `bundle`, `convert`, `redact`, `migrate` |
-//! | permissions and costs | `policy`, `prices` |
-//! | keys, and this machine | `keys`, `doctor` |
+//! | permissions | `policy` |
+//! | keys; this machine and prices | `keys`, `doctor` |
 //! | formats by hand | `canon`, `hash` |
 //!
 //! A command is a struct of clap arguments with a method `run`, which returns the exit code. The doc comments
@@ -22,10 +22,10 @@ mod hash;
 mod keys;
 mod migrate;
 mod policy;
-mod prices;
 mod record;
 mod recover;
 mod redact;
+mod renamed;
 mod replay;
 mod show;
 mod verify;
@@ -38,6 +38,7 @@ use reenact_verify::disk;
 use crate::output::CommandError;
 
 pub(crate) use record::EXIT_RECORDING_FAILED;
+pub(crate) use renamed::suggest_name;
 
 /// The flight recorder for AI agents: record a run once, prove what it was, run it back.
 #[derive(Parser)]
@@ -64,7 +65,6 @@ enum ReenactCommand {
     Canon(canon::CanonArgs),
     Hash(hash::HashArgs),
     Policy(policy::PolicyArgs),
-    Prices(prices::PricesArgs),
     Keys(keys::KeysArgs),
     Doctor(doctor::DoctorArgs),
 }
@@ -88,7 +88,6 @@ pub(crate) fn run(arguments: ReenactArgs) -> Result<u8, CommandError> {
         ReenactCommand::Hash(hash) => hash.run(),
         ReenactCommand::Keys(keys) => keys.run(),
         ReenactCommand::Policy(policy) => policy.run(),
-        ReenactCommand::Prices(prices) => prices.run(),
         ReenactCommand::Bundle(bundle) => bundle.run(),
         ReenactCommand::Convert(convert) => convert.run(),
         ReenactCommand::Migrate(migrate) => migrate.run(),

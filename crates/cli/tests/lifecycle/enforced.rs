@@ -132,7 +132,7 @@ fn prices_of_ones_own() {
         "task: [..]\n",
         "agent: the vendor says: reenact: denied by max_spend_usd: nobody knows what \"claude-sonnet-4-5\" costs, and 0.00 USD are allowed; give it a price\n",
     );
-    let printed = project.run(&["prices"]);
+    let printed = project.run(&["doctor", "prices"]);
     printed.expect(
         0,
         "# Dollars for a million tokens[..]\ndate = \"[..]\"\n\n[anthropic]\n...\n[openai]\n...\n",

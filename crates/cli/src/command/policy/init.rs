@@ -49,7 +49,7 @@ pub(super) struct PolicyInitArgs {
     #[arg(long)]
     force: bool,
 
-    /// What models cost, in place of the list prices (see `reenact prices`)
+    /// What models cost, in place of the list prices (see `reenact doctor prices`)
     #[arg(long, value_name = "FILE")]
     prices: Option<PathBuf>,
 
@@ -238,7 +238,7 @@ fn spend_toml(needed: &EnvelopeTrial) -> String {
         totals.unpriced_models.iter().map(|model| format!("\"{}\"", Shown::new(model))).collect();
     if !unpriced.is_empty() {
         return format!(
-            "# No max_spend_usd: there is no price for {}, and under a limit its calls are denied (reenact prices).\n",
+            "# No max_spend_usd: there is no price for {}, and under a limit its calls are denied (reenact doctor prices).\n",
             unpriced.join(", ")
         );
     }

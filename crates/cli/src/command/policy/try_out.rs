@@ -39,7 +39,7 @@ pub(super) struct PolicyTryArgs {
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<OsString>,
 
-    /// What models cost, in place of the list prices (see `reenact prices`)
+    /// What models cost, in place of the list prices (see `reenact doctor prices`)
     #[arg(long, value_name = "FILE")]
     prices: Option<PathBuf>,
 

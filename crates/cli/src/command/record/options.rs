@@ -47,7 +47,7 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "MODE", value_enum, default_value = "enforce")]
     pub(super) policy_mode: PolicyModeArg,
 
-    /// What models cost, in place of the list prices (see `reenact prices`)
+    /// What models cost, in place of the list prices (see `reenact doctor prices`)
     #[arg(long, value_name = "FILE")]
     pub(super) prices: Option<PathBuf>,
 

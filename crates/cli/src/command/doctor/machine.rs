@@ -1,4 +1,4 @@
-//! `reenact doctor`: the state of everything that recording and replaying need on this machine, with advice.
+//! The state of everything that recording and replaying need on this machine, with advice.
 //!
 //! ```text
 //!   ok     sandbox     the kernel cuts replays off from the network (netns)
@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Each function below checks one thing and returns a [`DoctorFinding`]. Values of environment variables are
-//! never shown. Start reading at `DoctorArgs::run`, which lists the checks.
+//! never shown. Start reading at [`examine`], which lists the checks.
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, TcpListener};
@@ -25,17 +25,6 @@ use reenact_verify::render::Tone;
 use crate::config::UserConfig;
 use crate::output::{self, CommandError, paint};
 use crate::{quantity, runs, vendors};
-
-/// Tell what works on this machine: sandbox, keys, variables, disk
-///
-/// The exit code is 0 if everything is fine, 1 if something should be done.
-#[derive(clap::Args)]
-#[command(after_help = "Examples:\n  reenact doctor\n  reenact doctor --json")]
-pub(crate) struct DoctorArgs {
-    /// One JSON object
-    #[arg(long)]
-    json: bool,
-}
 
 /// Result of one check.
 struct DoctorFinding {
@@ -86,19 +75,17 @@ impl DoctorFinding {
 /// Free space in bytes below which the doctor warns. The recording of a day fits into it many times over.
 const LOW_DISK_BYTES: u64 = 1_000_000_000;
 
-impl DoctorArgs {
-    /// Runs all checks, and prints them as a page or as JSON. The exit code is 1 if something is wrong.
-    pub(crate) fn run(&self) -> Result<u8, CommandError> {
-        let mut findings = vec![sandbox(), loopback(), wal_storage()];
-        findings.extend(unsealed());
-        findings.extend(key());
-        findings.extend(variables());
-        findings.extend(proxies_and_certificates());
-        findings.extend(recorded_runs_and_space());
-        let wrong = findings.iter().filter(|finding| finding.state == FindingState::Wrong).count();
-        output::print(&if self.json { json(&findings) } else { page(&findings, wrong) })?;
-        Ok(u8::from(wrong > 0))
-    }
+/// Runs all checks, and prints them as a page or as JSON. The exit code is 1 if something is wrong.
+pub(super) fn examine(as_json: bool) -> Result<u8, CommandError> {
+    let mut findings = vec![sandbox(), loopback(), wal_storage()];
+    findings.extend(unsealed());
+    findings.extend(key());
+    findings.extend(variables());
+    findings.extend(proxies_and_certificates());
+    findings.extend(recorded_runs_and_space());
+    let wrong = findings.iter().filter(|finding| finding.state == FindingState::Wrong).count();
+    output::print(&if as_json { json(&findings) } else { page(&findings, wrong) })?;
+    Ok(u8::from(wrong > 0))
 }
 
 /// Returns the findings as text for people.

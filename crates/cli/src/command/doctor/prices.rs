@@ -1,4 +1,4 @@
-//! `reenact prices`: the list prices that costs and spending limits are computed with.
+//! `reenact doctor prices`: the list prices that costs and spending limits are computed with.
 
 use reenact_wire::price::PriceTable;
 
@@ -12,14 +12,19 @@ use crate::prices;
 /// spending its calls are denied. `max_output_tokens`, the largest answer of a model, tells what a call can cost at most.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  reenact prices > prices.toml\n  reenact record --envelope envelope.toml --prices prices.toml -- python agent.py"
+    after_help = "Examples:\n  reenact doctor prices > prices.toml\n  reenact doctor prices --json\n  reenact record --envelope envelope.toml --prices prices.toml -- python agent.py"
 )]
-pub(crate) struct PricesArgs {}
+pub(super) struct PricesArgs {
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+}
 
 impl PricesArgs {
-    /// Prints the built-in price table as TOML.
-    pub(crate) fn run(&self) -> Result<u8, CommandError> {
-        output::print(&prices::to_toml(&PriceTable::list_prices()))?;
+    /// Prints the built-in price table as TOML or JSON.
+    pub(super) fn run(&self) -> Result<u8, CommandError> {
+        let table = PriceTable::list_prices();
+        output::print(&if self.json { prices::to_json(&table) } else { prices::to_toml(&table) })?;
         Ok(0)
     }
 }
