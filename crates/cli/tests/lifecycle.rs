@@ -14,6 +14,7 @@ mod lifecycle {
     mod formats;
     mod killed;
     mod kills;
+    mod last_run;
     mod memory;
     mod planted;
     mod policies;

@@ -28,6 +28,8 @@ mod redact;
 mod renamed;
 mod replay;
 mod show;
+#[cfg(test)]
+mod tests;
 mod verify;
 
 use clap::{Parser, Subcommand};

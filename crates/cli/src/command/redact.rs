@@ -36,7 +36,7 @@ use crate::{quantity, runs};
 #[command(group = clap::ArgGroup::new("chosen").required(true).multiple(true))]
 pub(super) struct RedactArgs {
     /// A file, a bundle, a run id, the beginning of one, or `last`
-    #[arg(value_name = "RUN")]
+    #[arg(value_name = "RUN", default_value = "last")]
     run: OsString,
 
     /// The event at this place, from 0, as `verify` numbers them; may be given more than once

@@ -25,11 +25,11 @@ use crate::runs::KeyFileArgs;
 /// code is 0 if everything holds, 1 if something does not, 2 if something could not be read.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  reenact verify last\n  reenact verify --key signer.jwk run.rer.json\n  reenact verify --keys trusted/ runs/\n  reenact verify --json --key signer.pem - < run.rer.json"
+    after_help = "Examples:\n  reenact verify\n  reenact verify --key signer.jwk run.rer.json\n  reenact verify --keys trusted/ runs/\n  reenact verify --json --key signer.pem - < run.rer.json"
 )]
 pub(super) struct VerifyArgs {
     /// Files, folders, runs recorded here, or - for standard input
-    #[arg(required = true, value_name = "PATH|RUN")]
+    #[arg(value_name = "PATH|RUN", default_value = "last")]
     targets: Vec<OsString>,
 
     /// A public key: 32 raw bytes, JWK, JWKS, or SPKI in DER or PEM; may be given more than once

@@ -34,11 +34,11 @@ const MAX_REMARKS: usize = 20;
 /// stands in the way is listed), 2 if it could not be written.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  reenact policy init --from last\n  reenact policy init --from run.rer.json --out reenact.toml\n  reenact policy init --from last --out - | reenact policy check -"
+    after_help = "Examples:\n  reenact policy init\n  reenact policy init --from run.rer.json --out reenact.toml\n  reenact policy init --from last --out - | reenact policy check -"
 )]
 pub(super) struct PolicyInitArgs {
     /// A record, a run id, the beginning of one, or `last`
-    #[arg(long, value_name = "RUN")]
+    #[arg(long, value_name = "RUN", default_value = "last")]
     from: OsString,
 
     /// Where to write the envelope, or - for standard output

@@ -19,10 +19,10 @@ use crate::{envelope, runs};
 /// RUN is a record, a run id, the beginning of one, or `last`; or a file with an envelope. Whether a run kept to its envelope is the
 /// audit of `reenact verify`. The exit code is 1 if the record does not verify.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  reenact policy show last\n  reenact policy show run.rer.json --json")]
+#[command(after_help = "Examples:\n  reenact policy show\n  reenact policy show run.rer.json --json")]
 pub(super) struct PolicyShowArgs {
     /// A record, a run id, the beginning of one, or `last`; or a file with an envelope
-    #[arg(value_name = "RUN")]
+    #[arg(value_name = "RUN", default_value = "last")]
     run: OsString,
 
     #[command(flatten)]

@@ -28,7 +28,7 @@ use crate::{envelope, prices, quantity, runs};
 /// The exit code is 0 if nothing would have been blocked, 1 if something would or nobody can tell, 2 if a run could not be read.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  reenact policy try envelope.toml last\n  reenact policy try envelope.toml monday.rer.json tuesday.rer.json --json\n  reenact policy try reenact.toml last --prices prices.toml"
+    after_help = "Examples:\n  reenact policy try envelope.toml\n  reenact policy try envelope.toml monday.rer.json tuesday.rer.json --json\n  reenact policy try reenact.toml last --prices prices.toml"
 )]
 pub(super) struct PolicyTryArgs {
     /// A file with an envelope, or - for standard input
@@ -36,7 +36,7 @@ pub(super) struct PolicyTryArgs {
     file: PathBuf,
 
     /// Records, run ids, the beginnings of some, or `last`
-    #[arg(value_name = "RUN", required = true)]
+    #[arg(value_name = "RUN", default_value = "last")]
     runs: Vec<OsString>,
 
     /// What models cost, in place of the list prices (see `reenact doctor prices`)

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::ValueHint;
 use reenact_keys::KeyName;
 use reenact_record::{Durability, PolicyMode};
 
@@ -19,7 +20,8 @@ use crate::vendors;
 /// could not be started.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  reenact record -- python agent.py\n  reenact record --out run.rer.json -- node agent.js --fast\n  reenact record --upstream openai=http://localhost:8080/v1 -- ./agent"
+    override_usage = "reenact record [OPTIONS] [--] <CMD>...",
+    after_help = "Examples:\n  reenact record python agent.py\n  reenact record --out run.rer.json node agent.js --fast\n  reenact record --upstream openai=http://localhost:8080/v1 -- ./agent"
 )]
 pub(crate) struct RecordArgs {
     /// Put the artifact here, instead of into .reenact/runs/; a name that ends in .rer.tar.gz gets a bundle of it
@@ -64,9 +66,9 @@ pub(crate) struct RecordArgs {
     #[arg(long, short)]
     pub(super) quiet: bool,
 
-    /// The agent, and its arguments
-    #[arg(last = true, required = true, value_name = "CMD")]
-    pub(super) command: Vec<OsString>,
+    /// The agent, and its arguments: everything from the first word on that is no option of ours
+    #[arg(trailing_var_arg = true, required = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
+    pub(in crate::command) command: Vec<OsString>,
 }
 
 /// Values of `--durability`; the library's [`Durability`].

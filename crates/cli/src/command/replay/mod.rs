@@ -21,6 +21,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
+use clap::ValueHint;
 use reenact_gateway::{
     Gateway, GatewayLimits, GatewayMode, GatewayToken, ReplayConfig, ReplayPace, VendorRoute,
 };
@@ -50,12 +51,12 @@ use crate::{hardening, quantity, runs, runtime, settings, vendors};
 /// answers, same exit code), 1 if it differed, 2 if it could not be.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  reenact replay last -- python agent.py\n  reenact replay run.rer.json --key signer.jwk --json -- node agent.js\n  reenact replay 0197 --pace recorded --sandbox require -- ./agent\n  reenact replay --bundle failure.tar.gz -- python agent.py"
+    after_help = "Examples:\n  reenact replay -- python agent.py\n  reenact replay run.rer.json --key signer.jwk --json -- node agent.js\n  reenact replay 0197 --pace recorded --sandbox require -- ./agent\n  reenact replay --bundle failure.tar.gz -- python agent.py"
 )]
 pub(crate) struct ReplayArgs {
     /// A file or a folder, a run id, the beginning of one, or `last`
-    #[arg(value_name = "RUN", required_unless_present = "bundle")]
-    run: Option<OsString>,
+    #[arg(value_name = "RUN", default_value = "last")]
+    pub(super) run: OsString,
 
     /// A Replay Bundle: also write run.json and summary.json here, which say where they come from. Without a command the bundle is
     /// only looked through for all that a replay needs
@@ -94,8 +95,8 @@ pub(crate) struct ReplayArgs {
     json: bool,
 
     /// The agent, and its arguments
-    #[arg(last = true, value_name = "CMD")]
-    command: Vec<OsString>,
+    #[arg(last = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
+    pub(super) command: Vec<OsString>,
 }
 
 /// Values of `--sandbox`.
@@ -145,15 +146,14 @@ impl ReplayArgs {
         if let Some(path) = &self.bundle {
             return self.run_bundle(path);
         }
-        let given = self.run.clone().unwrap_or_default();
-        let found = runs::open(&given, &self.keys)?;
+        let found = runs::open(&self.run, &self.keys)?;
         let name = found.path.to_string_lossy();
         let name = Shown::whole(&name).to_string();
         if self.command.is_empty() {
             let command = found.run.summary().command;
             return Err(CommandError::impossible(format!(
                 "no command from a record is ever run; give it yourself: reenact replay {} -- {}",
-                Shown::whole(&given.to_string_lossy()),
+                Shown::whole(&self.run.to_string_lossy()),
                 super::record::command_line(&command)
             )));
         }

@@ -24,11 +24,11 @@ use crate::runs::KeyFileArgs;
 /// says; whether it can be believed, the first line says. The exit code is 0 if the record verifies, 1 if it does not, 2 if it could not be read.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  reenact show last\n  reenact show last --step 2\n  reenact show run.rer.json --key signer.jwk --json\n  reenact show REPLAY.jsonl"
+    after_help = "Examples:\n  reenact show\n  reenact show last --step 2\n  reenact show run.rer.json --key signer.jwk --json\n  reenact show REPLAY.jsonl"
 )]
 pub(crate) struct ShowArgs {
     /// A file or a folder, a run id, the beginning of one, or `last`
-    #[arg(value_name = "RUN")]
+    #[arg(value_name = "RUN", default_value = "last")]
     run: OsString,
 
     /// Only this step, with all that was asked and answered
