@@ -38,6 +38,14 @@ impl CommandError {
         Self::Failed { code: 2, message: message.into() }
     }
 
+    /// Returns the message for people, which is empty if nobody reads it any more.
+    pub(crate) fn into_message(self) -> String {
+        match self {
+            Self::Failed { message, .. } => message,
+            Self::ClosedPipe => String::new(),
+        }
+    }
+
     /// Returns the error of a file that could not be created at `path`, with exit code 2.
     ///
     /// A name that is taken and a folder that is missing get advice instead of the system's words: they are

@@ -78,7 +78,7 @@ impl Project {
     }
 
     fn run_folder(&self) -> std::path::PathBuf {
-        self.folder.path().join(".reenact/runs").join(self.run_id.to_string())
+        self.folder.state().join("runs").join(self.run_id.to_string())
     }
 
     fn store(&self) -> KeyStore {
@@ -187,7 +187,7 @@ fn for_programs() {
     let request = waiting.file().clone();
     let line = project.run("policy approve --json").expect_success();
     let path = project.run_folder().join(format!("approvals/{}.request.json", request.approval_id));
-    let path = path.strip_prefix(project.folder.path()).unwrap().to_str().unwrap().to_owned();
+    let path = path.to_str().unwrap();
     assert_eq!(
         line,
         format!(
@@ -357,8 +357,8 @@ fn a_long_input_is_cut() {
     let said = project.run("policy approve --yes --passphrase-file passphrase").expect_success();
     let cut = said.lines().find(|line| line.contains('…')).unwrap();
     let id = waiting.approval_id();
-    let expected =
-        format!("  … 91,811 bytes more; see .reenact/runs/{}/approvals/{id}.request.json", project.run_id);
+    let file = project.run_folder().join(format!("approvals/{id}.request.json"));
+    let expected = format!("  … 91,811 bytes more; see {}", file.display());
     assert_eq!(cut, expected);
     assert!(
         said.contains(&format!("\n  input   100.0 KB, sha256 {}\n", waiting.file().input_hash)),

@@ -24,6 +24,7 @@ mod lifecycle {
     mod secrets;
     mod shares;
     mod shows;
+    mod state_folder;
     mod terminal;
 }
 mod support;

@@ -27,7 +27,7 @@ use crate::tool::{RawToolCall, RawToolResult};
 /// use reenact_record::{RunId, RunStart, RunStatus, RunStore, EventSource, ToolChannel};
 ///
 /// # let dir = std::env::temp_dir().join(format!("reenact-actor-{}", std::process::id()));
-/// # let store = RunStore::new(dir.join(".reenact"));
+/// # let store = RunStore::new(dir.join("reenact"));
 /// let envelope = br#"{"envelope_version":"rer-envelope/0.2","limits":{"max_steps":3},"metadata":{},
 ///     "permissions":{"allowed_models":["gpt-5"],"allowed_tools":["lookup"]}}"#;
 /// let key = SecretKey::generate()?;

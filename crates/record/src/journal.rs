@@ -403,7 +403,7 @@ impl Journal {
     /// Flushes the folders that lead to the file, once, so that its name survives a crash.
     fn sync_names(&mut self) -> io::Result<()> {
         if !self.is_name_synced {
-            // The file, the run's folder, `runs`, and `.reenact`.
+            // The file, the run's folder, `runs`, and the folder of runs.
             let mut names = self.path.ancestors().take(4);
             names.try_for_each(|name| durable::sync_parent_folder(&*self.storage, name))?;
             self.is_name_synced = true;

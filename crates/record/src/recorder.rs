@@ -45,7 +45,7 @@ pub struct Ended(());
 /// use reenact_record::{RunEnd, RunId, RunStart, RunStatus, RunStore};
 ///
 /// # let dir = std::env::temp_dir().join(format!("reenact-doc-{}", std::process::id()));
-/// # let store = RunStore::new(dir.join(".reenact"));
+/// # let store = RunStore::new(dir.join("reenact"));
 /// let key = SecretKey::generate()?;
 /// let recorder = Recorder::builder(&store, &key).begin(&RunStart::new(RunId::generate()?))?;
 ///
@@ -76,7 +76,7 @@ pub struct Ended(());
 /// # use reenact_keys::SecretKey;
 /// # use reenact_record::{Recorder, RunEnd, RunId, RunStart, RunStatus, RunStore};
 /// # let key = SecretKey::generate()?;
-/// let recorder = Recorder::builder(&RunStore::new(".reenact"), &key).begin(&RunStart::new(RunId::generate()?))?;
+/// let recorder = Recorder::builder(&RunStore::new("reenact"), &key).begin(&RunStart::new(RunId::generate()?))?;
 /// let ended = recorder.end(&RunEnd { status: RunStatus::Completed, reason: "exit", exit_code: Some(0) })?;
 /// ended.event_writer().record_gap("too", "late")?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -88,7 +88,7 @@ pub struct Ended(());
 /// # use reenact_keys::SecretKey;
 /// # use reenact_record::{Recorder, RunId, RunStart, RunStore};
 /// # let key = SecretKey::generate()?;
-/// let recorder = Recorder::builder(&RunStore::new(".reenact"), &key).begin(&RunStart::new(RunId::generate()?))?;
+/// let recorder = Recorder::builder(&RunStore::new("reenact"), &key).begin(&RunStart::new(RunId::generate()?))?;
 /// recorder.seal(&key)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -1,4 +1,4 @@
-//! The folder of runs, `.reenact/runs/<run_id>/`, closed to other users and ignored by version control.
+//! The state folder with the runs of a user, `runs/<run_id>/`, closed to other users.
 //!
 //! Every folder on the way is checked before it is used: it must be a real folder of this user that others cannot write
 //! to. Otherwise others could put their runs in the place of the user's. Start reading at [`RunStore`].
@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use reenact_json::Shown;
-use reenact_keys::durable::{self, Readers};
+use reenact_keys::durable;
 use reenact_keys::ownership;
 
 use crate::refusal;
@@ -52,31 +52,11 @@ pub enum RunStoreError {
         /// Path of the run's folder.
         path: String,
     },
-    /// There are no runs.
-    #[error("{}: there are no runs; record one with: reenact record -- COMMAND", Shown::whole(.path))]
-    NoRuns {
-        /// Path of the folder in which they would be.
-        path: String,
-    },
-    /// The text is neither an id, nor the beginning of one, nor `last`.
-    #[error("\"{}\" names no run: give an id, the beginning of one, or `last`", Shown::new(.given))]
-    NotAnId {
-        /// Text that was given.
-        given: String,
-    },
-    /// No run's id begins with the text.
-    #[error("no run's id begins with \"{}\"", Shown::new(.given))]
+    /// There is no folder of that run.
+    #[error("there is no run {run_id}")]
     NotFound {
-        /// Text that was given.
-        given: String,
-    },
-    /// Several runs' ids begin with the text.
-    #[error("\"{}\" begins {} ids: {}; give more of it", Shown::new(.given), .found.len(), joined_ids(.found))]
-    Ambiguous {
-        /// Text that was given.
-        given: String,
-        /// Ids that begin with it, oldest first.
-        found: Vec<RunId>,
+        /// Id that was looked for.
+        run_id: RunId,
     },
     /// The run has no artifact here: it was not sealed, or its artifact was written elsewhere.
     #[error(
@@ -106,15 +86,6 @@ pub enum RunStoreError {
     },
 }
 
-fn joined_ids(ids: &[RunId]) -> String {
-    const MAX_LISTED: usize = 8;
-    let mut texts: Vec<String> = ids.iter().take(MAX_LISTED).map(RunId::to_string).collect();
-    if ids.len() > MAX_LISTED {
-        texts.push("…".into());
-    }
-    texts.join(", ")
-}
-
 fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
@@ -125,12 +96,12 @@ impl RunStoreError {
     }
 }
 
-/// Folder of runs and replays, such as `.reenact`. It need not exist until a run is recorded.
+/// Folder of runs and replays, such as `~/.local/state/reenact`. It need not exist until a run is recorded.
 ///
 /// ```
 /// use reenact_record::{RunId, RunStore};
 ///
-/// let store = RunStore::new("/nowhere/.reenact");
+/// let store = RunStore::new("/nowhere/reenact");
 /// let id: RunId = "01890a5d-ac96-774b-bcce-b302099a8057".parse()?;
 /// assert!(store.journal_path(id).ends_with("runs/01890a5d-ac96-774b-bcce-b302099a8057/journal.jsonl"));
 /// assert_eq!(store.run_ids(), Ok(Vec::new()));
@@ -142,7 +113,7 @@ pub struct RunStore {
 }
 
 impl RunStore {
-    /// Name of the folder in a project.
+    /// Name of the folder in a project in which runs were kept once. It is read, and never written.
     pub const NAME: &str = ".reenact";
 
     /// Returns the store at this path. Nothing is read or created.
@@ -276,7 +247,7 @@ impl RunStore {
     pub(crate) fn check_run(&self, id: RunId) -> Result<(), RunStoreError> {
         for folder in [&self.path, &self.runs_path(), &self.run_path(id)] {
             if !check_folder(folder)? {
-                return Err(RunStoreError::NotFound { given: id.to_string() });
+                return Err(RunStoreError::NotFound { run_id: id });
             }
         }
         Ok(())
@@ -293,30 +264,9 @@ impl RunStore {
         Ok(())
     }
 
-    /// Finds the run that a person means by `last`, an id, or the beginning of one.
-    ///
-    /// # Errors
-    /// [`RunStoreError::NotAnId`], [`RunStoreError::NoRuns`], [`RunStoreError::NotFound`] and
-    /// [`RunStoreError::Ambiguous`] say which of these failed.
-    pub fn resolve(&self, given: &str) -> Result<RunId, RunStoreError> {
-        let is_part = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f' | b'-');
-        let is_prefix = !given.is_empty() && given.len() <= 36 && given.bytes().all(is_part);
-        if given != "last" && !is_prefix {
-            return Err(RunStoreError::NotAnId { given: given.to_owned() });
-        }
-        let runs = self.run_ids()?;
-        let Some(last) = runs.last() else {
-            return Err(RunStoreError::NoRuns { path: path_text(&self.path) });
-        };
-        if given == "last" {
-            return Ok(*last);
-        }
-        let found: Vec<RunId> = runs.into_iter().filter(|id| id.to_string().starts_with(given)).collect();
-        match found.as_slice() {
-            [] => Err(RunStoreError::NotFound { given: given.to_owned() }),
-            [one] => Ok(*one),
-            _ => Err(RunStoreError::Ambiguous { given: given.to_owned(), found }),
-        }
+    /// Creates the folder of runs, and those above it, closed to other users.
+    pub fn create(&self) -> Result<(), RunStoreError> {
+        self.create_inner(&self.runs_path())
     }
 
     /// Creates the folder of replay records, and returns the path for the record of a new replay.
@@ -324,6 +274,13 @@ impl RunStore {
         let replays = self.path.join("replays");
         self.create_inner(&replays)?;
         Ok(replays.join(format!("{id}.json")))
+    }
+
+    /// Creates the folder of bundles, and returns the path for the bundle of a run, with an extension such as `tar.gz`.
+    pub fn create_bundle_path(&self, id: RunId, extension: &str) -> Result<PathBuf, RunStoreError> {
+        let bundles = self.path.join("bundles");
+        self.create_inner(&bundles)?;
+        Ok(bundles.join(format!("{id}.{extension}")))
     }
 
     /// Creates this folder and a folder in it, closed to other users.
@@ -336,7 +293,7 @@ impl RunStore {
             }
             close_to_others(folder).map_err(|error| RunStoreError::io(folder, &error))?;
         }
-        self.write_gitignore()
+        Ok(())
     }
 
     /// Creates the folder of a new run, and those above it.
@@ -344,7 +301,7 @@ impl RunStore {
     /// # Errors
     /// [`RunStoreError::Exists`] if the run has a folder already.
     pub(crate) fn create_run(&self, id: RunId) -> Result<PathBuf, RunStoreError> {
-        self.create_inner(&self.runs_path())?;
+        self.create()?;
         let path = self.run_path(id);
         match durable::create_new_private_folder(&path) {
             Ok(()) => Ok(path),
@@ -352,17 +309,6 @@ impl RunStore {
                 Err(RunStoreError::Exists { path: path_text(&path) })
             }
             Err(error) => Err(RunStoreError::io(&path, &error)),
-        }
-    }
-
-    /// Writes a `.gitignore`: runs do not belong into version control, whatever the project's own rules say.
-    fn write_gitignore(&self) -> Result<(), RunStoreError> {
-        let path = self.path.join(".gitignore");
-        match durable::create(&path, b"*\n", Readers::Owner) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                Err(RunStoreError::io(&path, &error))
-            }
-            _ => Ok(()),
         }
     }
 

@@ -59,7 +59,7 @@ fn what_is_no_journal() {
     let dir = TestDir::new();
     let folder = runs(&dir);
     let id = run_id();
-    let missing = RunStoreError::NotFound { given: id.to_string() };
+    let missing = RunStoreError::NotFound { run_id: id };
     assert_eq!(resume_error(&folder, id), ResumeError::Record(RecordError::RunStore(missing.clone())));
     let id = begin_and_drop(&folder);
     let journal = folder.journal_path(id);

@@ -209,8 +209,7 @@ fn everything_is_closed_to_others() {
     for path in [folder.path(), &folder.path().join("runs"), &folder.run_path(id)] {
         assert_eq!(mode(path), 0o700, "{}", path.display());
     }
-    for path in [folder.journal_path(id), folder.artifact_path(id), folder.path().join(".gitignore")] {
+    for path in [folder.journal_path(id), folder.artifact_path(id)] {
         assert_eq!(mode(&path), 0o600, "{}", path.display());
     }
-    assert_eq!(fs::read(folder.path().join(".gitignore")).unwrap(), b"*\n");
 }

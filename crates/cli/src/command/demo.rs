@@ -59,7 +59,7 @@ const FORGED_PRICE: (&str, &str) = (r#""price_eur":189"#, r#""price_eur":139"#);
 
 /// Folder in which the demo runs, and the path of this program.
 struct DemoFolder {
-    /// Absolute path of the folder. The configurations of the author and of the stranger lie in it, too.
+    /// Absolute path of the folder. The configurations and the runs of the author and of the stranger lie in it, too.
     folder: PathBuf,
     /// Path of this program, which each step starts again.
     program: PathBuf,
@@ -172,6 +172,7 @@ impl DemoFolder {
             )
             .current_dir(&self.folder)
             .env("XDG_CONFIG_HOME", self.folder.join(user))
+            .env("REENACT_HOME", self.folder.join(user).join("state"))
             .env_remove("OPENAI_API_KEY")
             .envs(variables.iter().copied());
         hardening::with_inherited_limits(|| command.output()).map_err(io_failure)

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! recovered 0198…: 2 model calls and 1 tool call; 1 answer broke off
-//! sealed: .reenact/runs/0198…/artifact.rer.json (24.1 KB)
+//! sealed: /home/me/.local/state/reenact/runs/0198…/artifact.rer.json (24.1 KB)
 //! ```
 //!
 //! Start reading at [`recover`].
@@ -27,14 +27,16 @@ use reenact_verify::{Keys, Options};
 use super::record::{late_secrets_notice, shell_quoted};
 use crate::config::UserConfig;
 use crate::output::{self, CommandError};
-use crate::{quantity, runs};
+use crate::quantity;
+use crate::runs::run_name::RunName;
+use crate::runs::{self, RunStores};
 
 /// Seal a run whose recorder was killed, with all that had passed through it
 ///
 /// What passes through a recorder is written to memory that outlives it before it is passed on, and from there into the
 /// journal. After a kill, this command writes what is missing, notes what broke off, and seals the run with the key that it
 /// began under. After the machine itself went down the journal alone is left, and is sealed as far as it goes. Without a name,
-/// all runs of this folder are looked after; one that is being recorded is left alone.
+/// all runs are looked after; one that is being recorded is left alone.
 ///
 /// The journal is compared with what the recorder's log says of it. A run whose journal someone changed is refused for good;
 /// where the journal only became shorter, a gap names the events that are gone. Logs of runs that are sealed, refused or
@@ -57,14 +59,13 @@ impl RecoverArgs {
     /// Recovers the named run, or every unsealed run of the current folder. The exit code is 2 if one of them
     /// cannot be recovered, and 1 if one is refused.
     pub(super) fn run(&self) -> Result<u8, CommandError> {
-        let store = runs::run_store();
+        let store = runs::run_store()?;
         let found = match &self.run {
-            Some(given) => store.resolve(given).map(|id| vec![id]),
-            None => store.unsealed_runs(),
+            Some(given) => vec![find_run(given, &store)?],
+            None => store.unsealed_runs().map_err(impossible)?,
         };
-        let found = found.map_err(impossible)?;
         if found.is_empty() && !self.json {
-            output::print("nothing to recover: every run of this folder is sealed\n")?;
+            output::print("nothing to recover: every run is sealed\n")?;
         }
         let keys = UserConfig::require()?.key_store();
         let mut code = 0;
@@ -108,6 +109,29 @@ impl RecoverArgs {
         }
         Ok(code)
     }
+}
+
+/// Returns the id of the run of `store` that a name means.
+///
+/// # Errors
+///
+/// If there is no such run, or it is one that an earlier version left in the current folder, where nothing is written.
+fn find_run(given: &str, store: &RunStore) -> Result<RunId, CommandError> {
+    let name = RunName::parse(given).ok_or_else(|| {
+        let given = Shown::new(given);
+        impossible(format!("\"{given}\" names no run: give an id, the beginning of one, or `last`"))
+    })?;
+    let found = RunStores::open()?.find_run(name)?;
+    if found.store != *store {
+        let (from, to) = (found.store.run_path(found.id), store.run_path(found.id));
+        let (from, to) = (from.to_string_lossy(), to.to_string_lossy());
+        return Err(impossible(format!(
+            "{}: runs of earlier versions are only read; move it to {} first",
+            Shown::whole(&from),
+            Shown::whole(&to)
+        )));
+    }
+    Ok(found.id)
 }
 
 /// Result for one run.

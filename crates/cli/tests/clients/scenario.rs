@@ -82,7 +82,7 @@ pub(crate) fn check(client: &Client, scenario: &str, name: &str) {
         assert!(missed.stderr.contains("(E_REPLAY_MISSING_DEPENDENCY)"), "{}", missed.stderr);
     }
 
-    let folder = run.folder.path().join(".reenact");
+    let folder = run.folder.state();
     assert_eq!(secret::leaks(&folder), Vec::<String>::new());
     note_finished(name, note);
 }
@@ -124,7 +124,7 @@ impl ScenarioRun<'_> {
 
     /// Runs the client under `reenact record`. At each request the folder of runs is searched for secrets.
     fn record(&self) -> (CommandOutput, Vec<ReceivedRequest>) {
-        let (runs, leaks) = (self.folder.path().join(".reenact"), Arc::new(Mutex::new(Vec::new())));
+        let (runs, leaks) = (self.folder.state(), Arc::new(Mutex::new(Vec::new())));
         let found = Arc::clone(&leaks);
         let vendor =
             scripted_model::scripted_vendor(move |_| found.lock().unwrap().extend(secret::leaks(&runs)));
@@ -140,7 +140,7 @@ impl ScenarioRun<'_> {
         by_us.expect_exit_code(0);
         let export = ["keys", "export", "default", "--out", "default.jwk"];
         CommandOutput::from(self.reenact(&export).output().unwrap()).expect_exit_code(0);
-        let runs = self.folder.path().join(".reenact/runs");
+        let runs = self.folder.state().join("runs");
         let mut runs: Vec<_> = std::fs::read_dir(runs).unwrap().map(|entry| entry.unwrap().path()).collect();
         let run = runs.pop().unwrap();
         assert_eq!(runs.len(), 0, "one run was recorded");

@@ -108,7 +108,7 @@ fn a_rule_without_an_approver_begins_nothing() {
     let begins_nothing = |why: &str, next: &str| {
         let said = format!("reenact: {why}\n{next}");
         project.run(&RECORD).expect(125, "", &said);
-        assert!(!project.folder.path().join(".reenact").exists());
+        assert!(!project.folder.state().exists());
     };
     let why = "envelope.toml: required_approvals[0] (tool.call) has no approver: nobody is pinned who could approve it";
     let how = format!(
@@ -189,5 +189,5 @@ fn a_broken_trust_store_begins_nothing() {
     let output = project.run(&["record", "--", REENACT, "--version"]);
     assert_eq!((output.code, output.stdout.as_str()), (Some(125), ""));
     assert!(output.stderr.contains("trust.json: is not JSON"), "{}", output.stderr);
-    assert!(!project.folder.path().join(".reenact").exists());
+    assert!(!project.folder.state().exists());
 }

@@ -30,7 +30,7 @@ fn a_journal_that_cannot_be_written_stops_no_agent_and_ends_with_125() {
     output.expect(
         125,
         &direct.stdout,
-        "...\nreenact: the run is over, but could not be sealed: .reenact/runs/[..]/journal.jsonl: the journal cannot be written: [..]; its journal is in .reenact/runs/[..]; when that is mended: reenact recover\n",
+        "...\nreenact: the run is over, but could not be sealed: [..]/state/runs/[..]/journal.jsonl: the journal cannot be written: [..]; its journal is in [..]/state/runs/[..]; when that is mended: reenact recover\n",
     );
     // The events up to there are sealed, with a gap that says that they are not all.
     project.run(&["recover"]).expect(0, "recovered [..]\nsealed: [..]\n", "");
@@ -43,7 +43,7 @@ fn a_journal_that_cannot_be_written_stops_no_agent_and_ends_with_125() {
 #[test]
 fn a_folder_that_the_agent_removes_is_written_anew() {
     let project = TestProject::new(Script::travel());
-    let agent = "rm -rf .reenact; \"$0\" demo-agent && rm -rf .reenact";
+    let agent = "rm -rf \"$REENACT_HOME\"; \"$0\" demo-agent && rm -rf \"$REENACT_HOME\"";
     let recorded = project.run(&["record", "--", "sh", "-c", agent, REENACT]);
     recorded.expect(0, "...\n", "reenact: recorded 4 model calls and 3 tool calls, [..]\n...\n");
     project.run(&["verify", "last"]).expect(0, "...\n", "");

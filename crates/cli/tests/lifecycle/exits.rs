@@ -66,8 +66,12 @@ fn a_failure_of_our_own_is_125() {
     assert!(stderr.contains("OPENAI_BASE_URL"), "{stderr}");
     assert!(!stderr.contains("password@"), "{stderr}");
     // A link could lead anywhere.
-    std::os::unix::fs::symlink("/tmp", project.folder.path().join(".reenact")).unwrap();
-    project.run(&["record", "--", "true"]).expect(125, "", "reenact: .reenact[..]\n");
+    std::os::unix::fs::symlink("/tmp", project.folder.state()).unwrap();
+    project.run(&["record", "--", "true"]).expect(
+        125,
+        "",
+        "reenact: runs cannot be kept: [..]/state: is a link; [..]; or set REENACT_HOME to another folder\n",
+    );
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn what_was_killed_is_sealed_and_said_to_be() {
     let mut recorder = recording(&project);
     // The second request waits for its answer.
     project.vendor.wait_for_requests(2).unwrap();
-    project.run(&["recover"]).expect(0, "nothing to recover: every run of this folder is sealed\n", "");
+    project.run(&["recover"]).expect(0, "nothing to recover: every run is sealed\n", "");
     project.run(&["recover", "last"]).expect(
         2,
         "",
@@ -44,10 +44,10 @@ fn what_was_killed_is_sealed_and_said_to_be() {
     );
     project.run(&["recover"]).expect(
         0,
-        "recovered [..]: 2 model calls and 1 tool call; [..]1 answer broke off\nsealed: .reenact/runs/[..]/artifact.rer.json ([..])\n",
+        "recovered [..]: 2 model calls and 1 tool call; [..]1 answer broke off\nsealed: [..]/state/runs/[..]/artifact.rer.json ([..])\n",
         "",
     );
-    project.run(&["recover", "last"]).expect(0, "[..] is sealed: .reenact/runs/[..]\n", "");
+    project.run(&["recover", "last"]).expect(0, "[..] is sealed: [..]/state/runs/[..]\n", "");
     project.run(&["verify", "last"]).expect(0, "...\n  RECOVERED  [..]\n", "");
     project.run(&["show", "last"]).expect(
         0,
@@ -71,7 +71,7 @@ fn what_lies_where_a_killed_run_was_to_be_is_left_alone() {
     fs::write(&out, "someone else's").unwrap();
     project.run(&["recover"]).expect(
         0,
-        "recovered [..]: 1 model call and 0 tool calls; [..]1 answer broke off\nsealed: .reenact/runs/[..]/artifact.rer.json ([..])\n",
+        "recovered [..]: 1 model call and 0 tool calls; [..]1 answer broke off\nsealed: [..]/state/runs/[..]/artifact.rer.json ([..])\n",
         "",
     );
     assert_eq!(fs::read_to_string(&out).unwrap(), "someone else's");
@@ -83,7 +83,8 @@ fn what_lies_where_a_killed_run_was_to_be_is_left_alone() {
 #[test]
 fn a_journal_that_the_agent_rewrote_is_refused_for_good() {
     let project = TestProject::new(Script::travel());
-    let rewrite = "for j in .reenact/runs/*/journal.jsonl; do head -n 1 \"$j\" > t && cat t > \"$j\"; done";
+    let rewrite =
+        "for j in \"$REENACT_HOME\"/runs/*/journal.jsonl; do head -n 1 \"$j\" > t && cat t > \"$j\"; done";
     let recorded = project.run(&["record", "-q", "--", "sh", "-c", rewrite]);
     assert_eq!(recorded.code, Some(125), "{}", recorded.stderr);
     assert!(recorded.stderr.contains("someone changed the journal"), "{}", recorded.stderr);
@@ -92,14 +93,14 @@ fn a_journal_that_the_agent_rewrote_is_refused_for_good() {
     let next = project.run(&["record", "--", "true"]);
     assert!(!next.stderr.contains("recover"), "{}", next.stderr);
     fs::remove_dir_all(project.artifact().parent().unwrap()).unwrap();
-    project.run(&["recover"]).expect(0, "nothing to recover: every run of this folder is sealed\n", "");
+    project.run(&["recover"]).expect(0, "nothing to recover: every run is sealed\n", "");
     project.run(&["recover", "last"]).expect(1, "", refused);
     project.run(&["show", "last"]).expect(2, "", refused);
 }
 
 /// Reads the log of the only run until it says that the journal has the first exchange, and returns the run's id.
 fn wait_for_first_exchange(project: &TestProject) -> RunId {
-    let id = only_run(&project.folder.path().join(".reenact/runs"));
+    let id = only_run(&project.folder.state().join("runs"));
     let dir = project.logs();
     let events =
         || LeftoverLog::read(&dir, id).ok()??.journal().last()?.position.head.map(|(events, _)| events);
@@ -157,12 +158,12 @@ fn forge_journal(path: &Path) {
 #[test]
 fn a_journal_that_was_made_anew_before_the_kill_is_not_signed() {
     let (project, id) = killed_in_second_exchange();
-    let run = project.folder.path().join(format!(".reenact/runs/{id}"));
+    let run = project.folder.state().join(format!("runs/{id}"));
     forge_journal(&run.join("journal.jsonl"));
     project.run(&["recover"]).expect(
         1,
         "removed 1 log of runs that are over\n",
-        "reenact: .reenact/runs/[..]/journal.jsonl: someone changed the journal: it is not what its recorder wrote; the run is refused for good, and nothing of it will be signed\n",
+        "reenact: [..]/state/runs/[..]/journal.jsonl: someone changed the journal: it is not what its recorder wrote; the run is refused for good, and nothing of it will be signed\n",
     );
     let refused = "reenact: run [..] is refused for good: someone changed its journal while it was recorded, and nothing of it will be signed\n";
     fs::remove_file(run.join("refused.json")).unwrap();
@@ -206,7 +207,7 @@ fn a_log_that_a_kill_left_after_the_seal_is_removed() {
             let said = project.run(command);
             assert_eq!(said.code, Some(0), "{}", said.stderr);
             let removed = if command == ["recover"] {
-                "nothing to recover: every run of this folder is sealed\nremoved 1 log of runs that are over\n"
+                "nothing to recover: every run is sealed\nremoved 1 log of runs that are over\n"
             } else {
                 ""
             };
@@ -231,19 +232,19 @@ fn a_log_that_is_needed_stays() {
     let recovered = project.run(&["recover", "--json", &id]);
     recovered.expect(
         0,
-        &format!("{{\"run_id\":\"{id}\",\"outcome\":\"recovered\",\"artifact\":\".reenact/runs/{id}/artifact.rer.json\",\"bytes\":[..],\"events\":[..],\"model_calls\":2,\"http_calls\":0,\"tool_calls\":1,\"gaps\":[..],\"answers_cut\":1,\"torn_bytes\":0,\"lost_events\":0,\"late_secret_events\":[]}}\n"),
+        &format!("{{\"run_id\":\"{id}\",\"outcome\":\"recovered\",\"artifact\":\"[..]/state/runs/{id}/artifact.rer.json\",\"bytes\":[..],\"events\":[..],\"model_calls\":2,\"http_calls\":0,\"tool_calls\":1,\"gaps\":[..],\"answers_cut\":1,\"torn_bytes\":0,\"lost_events\":0,\"late_secret_events\":[]}}\n"),
         "",
     );
     project.run(&["recover", "--json", &id]).expect(
         0,
-        &format!("{{\"run_id\":\"{id}\",\"outcome\":\"sealed\",\"artifact\":\".reenact/runs/{id}/artifact.rer.json\"}}\n"),
+        &format!("{{\"run_id\":\"{id}\",\"outcome\":\"sealed\",\"artifact\":\"[..]/state/runs/{id}/artifact.rer.json\"}}\n"),
         "",
     );
     // Somebody removes the folder of a run while it is recorded.
     let project = TestProject::new(Script::travel().gated());
     let mut recorder = recording(&project);
     project.vendor.wait_for_requests(1).unwrap();
-    let runs = project.folder.path().join(".reenact/runs");
+    let runs = project.folder.state().join("runs");
     let live: RunId = only_run(&runs);
     let log = project.logs().path().join(live.to_string());
     fs::remove_dir_all(runs.join(live.to_string())).unwrap();
@@ -313,7 +314,7 @@ fn kill_one(project: &TestProject, requests: usize) -> String {
     project.vendor.wait_for_requests(requests).unwrap();
     recorder.kill().unwrap();
     recorder.wait().unwrap();
-    let runs = fs::read_dir(project.folder.path().join(".reenact/runs")).unwrap();
+    let runs = fs::read_dir(project.folder.state().join("runs")).unwrap();
     // Run ids sort by time, so the largest is the latest.
     runs.map(|run| run.unwrap().file_name().into_string().unwrap()).max().unwrap()
 }

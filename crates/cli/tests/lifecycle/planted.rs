@@ -1,4 +1,4 @@
-//! Secrets in every place at once: while the agent runs, a thread reads every file below `.reenact` again and
+//! Secrets in every place at once: while the agent runs, a thread reads every file in the state folder again and
 //! again and finds none of them, nor does a search at the end.
 
 use std::fs;
@@ -161,7 +161,7 @@ fn nothing_that_was_planted_is_ever_on_the_disk() {
     let (is_over, searches) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
     let watcher = {
         let (is_over, searches) = (Arc::clone(&is_over), Arc::clone(&searches));
-        let (folder, needles) = (project.folder.path().join(".reenact"), needles());
+        let (folder, needles) = (project.folder.state(), needles());
         std::thread::spawn(move || {
             while !is_over.load(Ordering::Acquire) {
                 search(&folder, &needles);
@@ -198,7 +198,7 @@ fn nothing_that_was_planted_is_ever_on_the_disk() {
     );
     assert!(requests[0].path.contains(QUERY) && requests[0].header("cookie").unwrap().contains(COOKIE));
 
-    assert!(search(&project.folder.path(), &needles()) > 100_000);
+    assert!(search(&project.folder.state(), &needles()) > 100_000);
     project.run(&["verify", "last"]).expect(0, "...\n", "");
     let artifact = fs::read_to_string(project.artifact()).unwrap();
     for rule in ["credential", "parameter", "github-token", "argument", "environment"] {

@@ -70,7 +70,7 @@ impl TestProject {
         self.run(&agent[1..])
     }
 
-    /// Returns every file below `.reenact`.
+    /// Returns every file in the state folder.
     pub(crate) fn recorded_files(&self) -> Vec<PathBuf> {
         fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
             for entry in fs::read_dir(folder).unwrap() {
@@ -79,7 +79,7 @@ impl TestProject {
             }
         }
         let mut found = Vec::new();
-        walk(&self.folder.path().join(".reenact"), &mut found);
+        walk(&self.folder.state(), &mut found);
         found.sort();
         found
     }

@@ -18,7 +18,7 @@ fn an_agent_is_recorded_and_notices_nothing() {
         0,
         &direct.stdout,
         "reenact: recorded 4 model calls and 3 tool calls, 1,795 tokens in, 120 out, about 0.003444 USD, [..] (exit 0)\n\
-             reenact: sealed and verified: .reenact/runs/[..]/artifact.rer.json ([..] KB, key \"default\")\n\
+             reenact: sealed and verified: [..]/state/runs/[..]/artifact.rer.json ([..] KB, key \"default\")\n\
              reenact: this key was made for you just now: [..]/reenact/keys/default.jwk\n\
              reenact: whoever checks your runs needs its public half: reenact keys export default\n\
              reenact: no policy was set: every call was let through (observe-only)\n\
@@ -27,7 +27,7 @@ fn an_agent_is_recorded_and_notices_nothing() {
     );
     project.run(&["verify", "last"]).expect(
         0,
-        ".reenact/runs/[..]/artifact.rer.json  rer-artifact/0.2\n...\n  PASS  intact, and signed by a key that you trust (16 events)\n",
+        "[..]/state/runs/[..]/artifact.rer.json  rer-artifact/0.2\n...\n  PASS  intact, and signed by a key that you trust (16 events)\n",
         "",
     );
 }
@@ -62,13 +62,13 @@ fn a_file_named_last_does_not_shadow_the_run() {
     project.folder.write("last", "{}");
     project.run(&["verify", "last"]).expect(
         2,
-        "last\n  ERROR  .reenact: there are no runs; record one with: reenact record -- COMMAND (the file of that name is ./last) (E_NOT_FOUND)\n",
+        "last\n  ERROR  there are no runs yet; record one with: reenact record -- COMMAND (the file of that name is ./last) (E_NOT_FOUND)\n",
         "",
     );
     project.run(&["record", "--", REENACT, "demo-agent"]).expect(0, "...\n", "...\n");
     project.run(&["verify", "last"]).expect(
         0,
-        ".reenact/runs/[..]/artifact.rer.json  rer-artifact/0.2\n...\n",
+        "[..]/state/runs/[..]/artifact.rer.json  rer-artifact/0.2\n...\n",
         "",
     );
     project.run(&["show", "last"]).expect(0, "...\n", "");
@@ -79,10 +79,9 @@ fn a_file_named_last_does_not_shadow_the_run() {
 fn runs_are_kept_from_others() {
     let project = TestProject::new(Script::travel());
     project.run(&["record", "-q", "--", REENACT, "demo-agent"]).expect(0, "...\n", "");
-    let folder = project.folder.path().join(".reenact");
+    let folder = project.folder.state();
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&folder), 0o700);
-    assert_eq!(fs::read_to_string(folder.join(".gitignore")).unwrap(), "*\n");
     for file in project.recorded_files() {
         assert_eq!(mode(&file), 0o600, "{}", file.display());
     }
@@ -156,7 +155,7 @@ fn a_bundle_of_a_run_that_reports_an_absent_file() {
     project.run(&again).expect(
         7,
         "HTTP/1.1 204 No Content\r\n",
-        &format!("{absent} .reenact/runs/[..]/artifact.rer.json\n...\nreenact: next: reenact show .reenact/runs/[..]/artifact.rer.json\n...\n"),
+        &format!("{absent} [..]/state/runs/[..]/artifact.rer.json\n...\nreenact: next: reenact show [..]/state/runs/[..]/artifact.rer.json\n...\n"),
     );
     assert_eq!(fs::read(project.folder.path().join("run.rer.json")).unwrap(), first);
 }

@@ -17,7 +17,7 @@ fn recorded() -> (TestProject, CommandOutput) {
 
 /// Last lines of a replay. Where the kernel gives no sandbox, the first of them says so.
 const HERMETIC: &str =
-    "reenact: hermetic: [..]\nreenact: report of this replay: .reenact/replays/[..].json\n";
+    "reenact: hermetic: [..]\nreenact: report of this replay: [..]/state/replays/[..].json\n";
 
 #[test]
 fn the_same_words_with_the_model_gone() {

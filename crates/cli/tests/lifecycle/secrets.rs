@@ -1,4 +1,4 @@
-//! Secrets are nowhere below `.reenact`, neither while the agent runs nor after.
+//! Secrets are nowhere in the state folder, neither while the agent runs nor after.
 
 use std::fs;
 use std::process::Stdio;

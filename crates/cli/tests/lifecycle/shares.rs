@@ -76,7 +76,7 @@ fn a_bundle_is_made_and_withheld_from() {
     let project = recorded();
     project.run(&["bundle", "create", "last", "--as", "rer"]).expect(
         0,
-        ".reenact/bundles/[..].rer.tar.gz ([..]): 16 events, 0 files, 0 payloads withheld; bound, signed again and verified\nnext: [..]\n",
+        "[..]/state/bundles/[..].rer.tar.gz ([..]): 16 events, 0 files, 0 payloads withheld; bound, signed again and verified\nnext: [..]\n",
         "",
     );
     project

@@ -83,7 +83,7 @@ fn runs_by_the_beginning_of_their_ids() {
         project.run(&["show", name]).expect(0, "PASS [..]\n...\n", "");
     }
     project.run(&["record", "-q", "--", "true"]).expect(0, "", "");
-    project.run(&["show", "0"]).expect(2, "", "reenact: \"0\" begins 2 ids: [..]\n");
+    project.run(&["show", "0"]).expect(2, "", "reenact: \"0\" means 2 runs: [..]\n");
     project.run(&["show", "ffff"]).expect(2, "", "reenact: [..]\n");
     project.run(&["show", "../../etc/passwd"]).expect(2, "", "reenact: ../../etc/passwd: [..]\n");
 }

@@ -42,6 +42,11 @@ impl Folder {
         self.root.join("home")
     }
 
+    /// Returns the state folder, in which runs are kept. It does not exist until one is recorded.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.root.join("state")
+    }
+
     /// Writes a file, and creates the folders above it.
     pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
         let path = self.path().join(name);

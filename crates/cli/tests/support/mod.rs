@@ -19,11 +19,12 @@ pub(crate) fn root() -> PathBuf {
 }
 
 /// Returns a command in a folder, with an environment that is the same everywhere: no colour, no width, and
-/// no configuration of the user who runs the tests.
+/// neither configuration nor runs of the user who runs the tests.
 pub(crate) fn command(program: &Path, folder: &folder::Folder) -> Command {
     let mut command = Command::new(program);
     command.current_dir(folder.path()).env_clear().env("TERM", "dumb");
     command.env("HOME", folder.home()).env("XDG_CONFIG_HOME", folder.home()).env("TMPDIR", folder.home());
+    command.env("REENACT_HOME", folder.state());
     // Documents use `reenact` as a command that is in `PATH`.
     let beside = program.parent().map(Path::to_owned);
     let path = std::env::var_os("PATH").unwrap_or_default();

@@ -106,7 +106,7 @@ impl LoggedRun {
         self.device.is_some() && nearest.and_then(device) == self.device
     }
 
-    /// Returns the path of the folder of runs, `.reenact`, if the folder has the name of the run.
+    /// Returns the path of the store of the run, if the folder has the name of the run.
     pub(super) fn store_path(&self, run_id: RunId) -> Option<&Path> {
         let has_name = self.folder.file_name().is_some_and(|name| *name == *run_id.to_string());
         self.folder.parent()?.parent().filter(|_| has_name)

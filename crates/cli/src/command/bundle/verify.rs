@@ -22,7 +22,7 @@ use crate::runs::KeyFileArgs;
 /// 0 if everything holds, 1 if something does not, 2 if something could not be read.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  reenact bundle verify run.tar.gz\n  reenact bundle verify --json .reenact/bundles/*.tar.gz\n  reenact bundle verify --key signer.jwk run.rer.tar.gz"
+    after_help = "Examples:\n  reenact bundle verify run.tar.gz\n  reenact bundle verify --json bundles/*.tar.gz\n  reenact bundle verify --key signer.jwk run.rer.tar.gz"
 )]
 pub(super) struct BundleVerifyArgs {
     /// Archives, folders laid out like one, or - for standard input

@@ -3,7 +3,7 @@
 //! ```text
 //!   ok     sandbox     the kernel cuts replays off from the network (netns)
 //!   note   key         none yet: the first recording makes ~/.config/reenact/keys/default.jwk
-//!   wrong  disk        12.0 MB free here
+//!   wrong  disk        12.0 MB free where runs are kept
 //!                      → make room: a full disk ends a recording
 //! ```
 //!
@@ -181,9 +181,9 @@ fn wal_storage() -> DoctorFinding {
     }
 }
 
-/// Looks for runs of the current folder whose recorder was killed.
+/// Looks for runs whose recorder was killed.
 fn unsealed() -> Option<DoctorFinding> {
-    let unsealed = runs::run_store().unsealed_runs().ok().filter(|unsealed| !unsealed.is_empty())?;
+    let unsealed = runs::run_store().ok()?.unsealed_runs().ok().filter(|unsealed| !unsealed.is_empty())?;
     let says = format!("{} never sealed", quantity::count(unsealed.len() as u64, "run"));
     Some(DoctorFinding::new("runs", FindingState::Note, says).advise("reenact recover"))
 }
@@ -294,11 +294,15 @@ fn proxies_and_certificates() -> Vec<DoctorFinding> {
     findings
 }
 
-/// Counts the recorded runs of the current folder, and checks the free space.
+/// Counts the recorded runs, and checks the free space where they are kept.
 fn recorded_runs_and_space() -> Vec<DoctorFinding> {
-    let folder = runs::run_store();
-    let path = folder.path().to_string_lossy().into_owned();
-    let runs = match folder.run_ids() {
+    let store = match runs::run_store() {
+        Ok(store) => store,
+        Err(error) => return vec![DoctorFinding::new("runs", FindingState::Wrong, error.into_message())],
+    };
+    let path = store.path().to_string_lossy();
+    let path = Shown::whole(&path);
+    let runs = match store.run_ids() {
         Ok(runs) if runs.is_empty() => {
             DoctorFinding::new("runs", FindingState::Note, format!("none recorded in {path} yet"))
         }
@@ -310,16 +314,16 @@ fn recorded_runs_and_space() -> Vec<DoctorFinding> {
         Err(error) => DoctorFinding::new("runs", FindingState::Wrong, error.to_string()),
     };
     let mut findings = vec![runs];
-    findings.extend(space());
+    findings.extend(space(store.path()));
     findings
 }
 
-/// Checks the free space of the current folder's file system.
+/// Checks the free space of the file system on which runs are kept, or will be.
 #[cfg(unix)]
-fn space() -> Option<DoctorFinding> {
-    let found = rustix::fs::statvfs(Path::new(".")).ok()?;
+fn space(store: &Path) -> Option<DoctorFinding> {
+    let found = store.ancestors().find_map(|folder| rustix::fs::statvfs(folder).ok())?;
     let free = found.f_bavail.saturating_mul(found.f_frsize);
-    let says = format!("{} free here", quantity::size(free));
+    let says = format!("{} free where runs are kept", quantity::size(free));
     Some(if free < LOW_DISK_BYTES {
         DoctorFinding::new("disk", FindingState::Wrong, says)
             .advise("make room: a full disk ends a recording")
@@ -330,7 +334,7 @@ fn space() -> Option<DoctorFinding> {
 
 /// Returns nothing: the free space is not known on this system.
 #[cfg(not(unix))]
-fn space() -> Option<DoctorFinding> {
-    let _ = (Path::new("."), LOW_DISK_BYTES);
+fn space(_: &Path) -> Option<DoctorFinding> {
+    let _ = LOW_DISK_BYTES;
     None
 }

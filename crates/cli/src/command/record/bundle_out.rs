@@ -29,7 +29,7 @@ pub(super) fn requested(out: Option<&Path>) -> Option<&Path> {
 }
 
 /// Packs the sealed artifact into a bundle, and returns the seal with the path of the file that was written. The artifact
-/// stays in `.reenact/runs`. If a reported file is absent, the artifact is written beside, and a notice says so.
+/// stays in the state folder. If a reported file is absent, the artifact is written beside, and a notice says so.
 ///
 /// # Errors
 ///
@@ -61,7 +61,7 @@ pub(super) fn write(
 }
 
 /// Writes the artifact beside the place of the bundle. Nothing is replaced there, even with `--force`, which was given for
-/// another name; the artifact in `.reenact/runs` is then the only one.
+/// another name; the artifact in the state folder is then the only one.
 fn write_artifact_beside(
     sealed: SealedArtifact,
     record: &SealedRecord,

@@ -3,7 +3,7 @@
 //! The agent keeps its terminal, its signals and its exit code. One recording goes through these steps:
 //!
 //! 1. Settings, envelope, prices and key are loaded (`start`); nothing has been written yet.
-//! 2. A run is begun in `.reenact/runs`, with a journal and a write-ahead log in memory.
+//! 2. A run is begun in the state folder, with a journal and a write-ahead log in memory.
 //! 3. The gateway listens on 127.0.0.1, and the agent is started with its clients pointed at the gateway (`agent`).
 //! 4. When the agent has ended, the journal is closed and sealed into an artifact, or packed into a bundle (`seal`).
 //! 5. The file is verified once more from the disk, and a summary is printed to standard error (`summary`).

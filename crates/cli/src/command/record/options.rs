@@ -24,7 +24,7 @@ use crate::vendors;
     after_help = "Examples:\n  reenact record python agent.py\n  reenact record --out run.rer.json node agent.js --fast\n  reenact record --upstream openai=http://localhost:8080/v1 -- ./agent"
 )]
 pub(crate) struct RecordArgs {
-    /// Put the artifact here, instead of into .reenact/runs/; a name that ends in .rer.tar.gz gets a bundle of it
+    /// Put the artifact here, instead of into the state folder; a name that ends in .rer.tar.gz gets a bundle of it
     #[arg(long, value_name = "FILE")]
     pub(super) out: Option<PathBuf>,
 

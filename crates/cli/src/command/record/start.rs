@@ -98,10 +98,10 @@ impl Preparation {
                 .map(|path| ArtifactTarget { path, replace: options.force }),
             ..RunStart::new(RunId::generate().map_err(impossible)?)
         };
-        let recorder =
-            Recorder::builder(&runs::run_store(), &self.signing.key).begin(&start).map_err(impossible)?;
+        let store = runs::writable_run_store()?;
+        let recorder = Recorder::builder(&store, &self.signing.key).begin(&start).map_err(impossible)?;
         // Logs hold secrets: those that a killed recorder or recovery left behind do not stay.
-        wal::remove_orphans(&runs::run_store());
+        wal::remove_orphans(&store);
         // Without memory-backed storage for the log, requests and the ends of answers wait until the journal has them.
         let log =
             WalDir::find().and_then(|dir| recorder.event_writer().create_wal(&dir, recorder.run_id()).ok());

@@ -99,7 +99,8 @@ pub(super) fn print(
             output::print_notice(&enforcement_summary(file, options.policy_mode, run, audit));
         }
         // Runs that another process is recording at the moment are not among them.
-        if let Some(advice) = unsealed_notice(&runs::run_store().unsealed_runs().unwrap_or_default()) {
+        let unsealed = runs::run_store().ok().and_then(|store| store.unsealed_runs().ok());
+        if let Some(advice) = unsealed_notice(&unsealed.unwrap_or_default()) {
             output::print_notice(&advice);
         }
         let (name, command) = (options.run_name(&sealed.path), command_line(&summary.command));

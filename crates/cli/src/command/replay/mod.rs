@@ -535,11 +535,11 @@ fn sandbox_record(enforcement: &SandboxReport) -> ReplaySandbox {
     }
 }
 
-/// Saves the record of a replay as `.reenact/replays/<id>.json`, and returns its path.
+/// Saves the record of a replay as `replays/<id>.json` in the state folder, and returns its path.
 fn save_record(record: &ReplayRecord) -> Result<PathBuf, String> {
-    let folder = runs::run_store();
+    let store = runs::run_store().map_err(CommandError::into_message)?;
     let id = RunId::generate().map_err(|error| error.to_string())?;
-    let path = folder.create_replay_path(id).map_err(|error| error.to_string())?;
+    let path = store.create_replay_path(id).map_err(|error| error.to_string())?;
     durable::create(&path, (record.to_json() + "\n").as_bytes(), Readers::Owner)
         .map_err(|error| error.to_string())?;
     Ok(path)

@@ -6,11 +6,11 @@ mod replay;
 mod rer;
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use reenact_json::{Digest, Shown};
 use reenact_keys::durable::{self, Readers};
-use reenact_record::{RunId, RunStore};
+use reenact_record::RunId;
 use reenact_run::Run;
 use reenact_verify::{Options, verify};
 
@@ -41,7 +41,7 @@ pub(super) struct BundleCreateArgs {
     #[arg(long = "as", value_name = "FORMAT", value_enum, default_value = "replay")]
     form: BundleFormatArg,
 
-    /// Where to write it; a file that is there already is left alone (default: `.reenact/bundles/<run id>.tar.gz`, or `.rer.tar.gz`)
+    /// Where to write it; a file that is there already is left alone (default: `bundles/<run id>.tar.gz` in the state folder, or `.rer.tar.gz`)
     // `--out` is the name of this option in the other commands.
     #[arg(long, alias = "out", value_name = "FILE")]
     output: Option<PathBuf>,
@@ -114,7 +114,7 @@ impl BundleCreateArgs {
         Ok(WrittenBundle { path, digest: Digest::of(bytes), size: bytes.len() as u64 })
     }
 
-    /// Returns the path of the bundle: `--output`, or `.reenact/bundles/<run id>.<ending>`.
+    /// Returns the path of the bundle: `--output`, or `bundles/<run id>.<ending>` in the state folder.
     ///
     /// A run id that is no [`RunId`] is refused, because it must never become a path.
     fn destination(&self, run: &Run, extension: &str) -> Result<PathBuf, CommandError> {
@@ -127,9 +127,9 @@ impl BundleCreateArgs {
                 "the run's id is not one that reenact gives ({id}): name a file with --output"
             ))
         })?;
-        let folder = Path::new(RunStore::NAME).join("bundles");
-        durable::create_private_folder(&folder).map_err(|error| CommandError::unwritable(&folder, &error))?;
-        Ok(folder.join(format!("{id}.{extension}")))
+        runs::writable_run_store()?
+            .create_bundle_path(id, extension)
+            .map_err(|error| CommandError::impossible(error.to_string()))
     }
 }
 

@@ -106,14 +106,12 @@ impl PolicyApproveArgs {
     /// cannot be approved.
     pub(super) fn run(&self) -> Result<u8, CommandError> {
         let now = now();
-        let queue = pending_questions(&runs::run_store(), now).map_err(impossible)?;
+        let queue = pending_questions(&runs::run_store()?, now).map_err(impossible)?;
         for broken in &queue.broken {
             output::print_notice(&format!("{broken}; it is not shown, and cannot be approved"));
         }
         if queue.is_truncated {
-            output::print_notice(
-                "there are too many files among the approvals of this folder: not all were looked at",
-            );
+            output::print_notice("there are too many files among the approvals: not all were looked at");
         }
         let decides = self.yes || self.deny.is_some();
         if self.list || (self.json && !decides) {

@@ -1,15 +1,18 @@
 //! Finding the run that an argument names, opening it, and loading the keys to verify it with.
 //!
-//! A run is named by a path, a run id, the beginning of a run id, or `last`. Paths win over ids: only a name that is
-//! no path is looked up in the runs of the current folder. `last` is always the run; a file of that name is `./last`.
-//! Start reading at [`open`].
+//! A run is named by a path, a run id, the beginning or the last six digits of one, `last`, or `last~1` for the one before.
+//! Paths win over ids: only a name that is no path is looked up among the recorded runs. `last` is always the run; a file
+//! of that name is `./last`. Start reading at [`open`].
+
+mod lookup;
+pub(crate) mod run_name;
+mod state_folder;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use reenact_formats::key::KeyFile;
 use reenact_json::Shown;
-use reenact_record::{RunStore, RunStoreError};
 use reenact_run::{NamedFiles, OpenedRecord, Run};
 use reenact_verify::disk::{self, FolderScope, record_folder};
 use reenact_verify::{Keys, Options, Report};
@@ -17,10 +20,9 @@ use reenact_verify::{Keys, Options, Report};
 use crate::config::UserConfig;
 use crate::output::{self, CommandError};
 
-/// Returns the store of the runs that were recorded in the current folder (`.reenact`). It need not exist.
-pub(crate) fn run_store() -> RunStore {
-    RunStore::new(RunStore::NAME)
-}
+pub(crate) use lookup::{FoundRun, RunStores};
+use run_name::RunName;
+pub(crate) use state_folder::{run_store, writable_run_store};
 
 /// Returns the file or the folder of a run that is given as a path, a run id, the beginning of one, or `last`.
 ///
@@ -72,28 +74,36 @@ fn read_file(path: &Path) -> Result<Vec<u8>, CommandError> {
     disk::read(path).map_err(|error| CommandError::impossible(format!("{error} ({})", error.code)))
 }
 
-/// Returns the artifact of the last run, or a message if there is none; `None` unless `given` is `last`.
+/// Returns the artifact of the last run, or a message if there is none; `None` unless `given` is `last` or `last~N`.
 ///
 /// A file of that name does not count: whoever puts one there could pass its record off as the last run.
 pub(crate) fn find_last(given: &OsStr) -> Option<Result<PathBuf, String>> {
-    let found = (given == "last").then(|| find_recorded(given)).flatten()?;
-    Some(found.map_err(|message| match Path::new(given).exists() {
-        true => format!("{message} (the file of that name is ./last)"),
-        false => message,
+    let name = RunName::parse(given.to_str()?).filter(|name| matches!(name, RunName::Last { .. }))?;
+    Some(artifact_of(name).map_err(|error| match (error.into_message(), given.to_str()) {
+        (message, Some(name)) if Path::new(name).exists() => {
+            format!("{message} (the file of that name is ./{name})")
+        }
+        (message, _) => message,
     }))
 }
 
-/// Returns the artifact of a run that was recorded in the current folder, by run id, its beginning, or `last`.
+/// Returns the artifact of a recorded run, by any name of a run that is no path.
 ///
-/// `None` for text that cannot be a run id, which is a path then; `Some(Err(…))` with a message if no such
-/// run is sealed here.
+/// `None` for text that cannot be such a name, which is a path then; `Some(Err(…))` with a message if no such run is
+/// sealed.
 pub(crate) fn find_recorded(given: &OsStr) -> Option<Result<PathBuf, String>> {
-    let folder = run_store();
-    let found = folder.resolve(given.to_str()?).and_then(|id| folder.sealed_artifact(id));
-    match found {
-        Err(RunStoreError::NotAnId { .. }) => None,
-        found => Some(found.map_err(|error| error.to_string())),
-    }
+    let name = RunName::parse(given.to_str()?)?;
+    Some(artifact_of(name).map_err(CommandError::into_message))
+}
+
+/// Returns the artifact of the run that a name means.
+///
+/// # Errors
+///
+/// If there is no such run, or it is not sealed.
+fn artifact_of(name: RunName<'_>) -> Result<PathBuf, CommandError> {
+    let FoundRun { store, id } = RunStores::open()?.find_run(name)?;
+    store.sealed_artifact(id).map_err(|error| CommandError::impossible(error.to_string()))
 }
 
 /// A run that was opened, with the verifier's report on its record.
