@@ -41,8 +41,8 @@ fn tables() -> [Table; 4] {
     let events = EventType::ALL.iter().map(|event| event.name().to_owned()).collect::<Vec<_>>();
     let formats = FORMATS.iter().map(|format| format.id.name().to_owned()).collect::<Vec<_>>();
     let vendors = VENDORS.iter().flat_map(|vendor| {
-        let variables = [vendor.base_variables(), vendor.key_variables()].concat();
-        [owned(&variables), owned(&[vendor.name()])].concat()
+        let variables: Vec<&str> = vendor.base_variables().iter().map(|variable| variable.name()).collect();
+        [owned(&variables), owned(vendor.key_variables()), owned(&[vendor.name()])].concat()
     });
     // Names such as `messages` are ordinary words: only names that cannot be anything else are
     // searched for.

@@ -5,7 +5,7 @@
 use reenact_record::observation::Admission;
 use reenact_record::policy_engine::Money;
 use reenact_wire::price::{Rates, estimated_tokens};
-use reenact_wire::{ModelAnswer, Usage, Vendor};
+use reenact_wire::{Endpoint, ModelAnswer, Usage, Vendor};
 
 /// Tokens of an answer, as far as they are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,9 +66,16 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
-    /// Returns the cost of a call; `None` if its model has no price.
-    pub(crate) fn of(admission: &Admission<'_>, vendor: Vendor, count: AnswerCount) -> Option<Self> {
+    /// Returns the cost of a call; `None` if its model has no price. The tokens are counted in the way of the interface, or else of
+    /// the vendor.
+    pub(crate) fn of(
+        admission: &Admission<'_>,
+        vendor: Vendor,
+        endpoint: Option<Endpoint>,
+        count: AnswerCount,
+    ) -> Option<Self> {
         let rates = admission.rates?;
+        let vendor = endpoint.and_then(Endpoint::vendor).unwrap_or(vendor);
         let (usage, is_estimate) = match count {
             _ if rates.is_free() => (Usage::default(), false),
             AnswerCount::Nothing => (Usage::default(), false),
@@ -102,7 +109,7 @@ mod tests {
             rates: Some(rates),
             estimate: 30,
         };
-        let charge = Charge::of(&admission, Vendor::ANTHROPIC, count).unwrap();
+        let charge = Charge::of(&admission, Vendor::ANTHROPIC, None, count).unwrap();
         (charge.amount.picodollars(), charge.is_estimate)
     }
 
@@ -121,6 +128,26 @@ mod tests {
         assert_eq!(charge(RATES, AnswerCount::Final(usage).as_estimate()), (270, true));
         assert_eq!(charge(RATES, AnswerCount::Nothing.as_estimate()), (0, false));
         assert_eq!(charge(Rates::default(), AnswerCount::UNANSWERED), (0, false), "it is free");
+    }
+
+    /// OpenRouter speaks two interfaces: in one of them cached tokens are part of the input, in the other they are not.
+    #[test]
+    fn tokens_are_counted_in_the_way_of_the_interface() {
+        let usage = Usage { input_tokens: 7, cached_input_tokens: 5, ..Usage::default() };
+        let admission = Admission {
+            at: Duration::ZERO,
+            approval_id: None,
+            warning: None,
+            rates: Some(RATES),
+            estimate: 0,
+        };
+        let amount = |endpoint| {
+            let charge =
+                Charge::of(&admission, Vendor::OPENROUTER, Some(endpoint), AnswerCount::Final(usage));
+            charge.unwrap().amount.picodollars()
+        };
+        assert_eq!(amount(Endpoint::CHAT_COMPLETIONS), 2 * 10 + 5);
+        assert_eq!(amount(Endpoint::MESSAGES), 7 * 10 + 5);
     }
 
     #[test]

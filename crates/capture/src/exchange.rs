@@ -349,7 +349,7 @@ impl ExchangeRecorder {
         let count = self.answer_count(cause, counted, &pieces);
         // Tokens of another model have prices of their own.
         let count = if is_another { count.as_estimate() } else { count };
-        if let Some(charge) = Charge::of(&admission, vendor, count) {
+        if let Some(charge) = Charge::of(&admission, vendor, self.endpoint, count) {
             gate.book_cost(reserved, &charge);
         }
         Some(ParsedBody::Answer(ParsedAnswerBody { count }))

@@ -13,6 +13,7 @@
 //! | `sealed_record` | an RER record that is written once more, by `redact` and `bundle create` |
 //! | `config`, `settings` | the user's keys and trust store; the project's `reenact.toml` |
 //! | `envelope`, `prices` | envelopes and price tables as people write them |
+//! | `upstreams` | where the requests of each vendor go |
 //! | `vendors` | the environment variables that lead an agent to the gateway |
 //! | `child`, `runtime` | the agent's process, its signals, and the tokio runtime |
 //! | `hardening` | the memory of this process, closed to the agent |
@@ -36,6 +37,7 @@ mod sealed_record;
 mod seen_approvers;
 mod settings;
 mod terminal;
+mod upstreams;
 mod vendors;
 
 use std::ffi::OsString;

@@ -17,13 +17,12 @@ use reenact_formats::rer::envelope::money::{Money, Rounding};
 use reenact_json::Shown;
 use reenact_json::print::{self, PrintObjectWriter};
 use reenact_verify::disk;
-use reenact_wire::Vendor;
 use reenact_wire::price::{PriceTable, PricedModel, Rates};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::output::CommandError;
-use crate::vendors;
+use crate::upstreams;
 
 /// Fields of a price, in the order in which they are printed.
 const FIELDS: [&str; 4] = ["input", "cached_input", "cache_write", "output"];
@@ -127,15 +126,16 @@ fn parse(text: &str) -> Result<PriceTable, String> {
         if name == "date" {
             continue;
         }
-        let vendor = Vendor::of_name(name).ok_or_else(|| {
-            fault(at, name, &format!("there is no such table; allowed are date, {}", vendors::names(", ")))
-        })?;
+        // A name of the user's own is one of `--upstream`; another is a mistake.
+        if !upstreams::is_route_name(name) {
+            return Err(fault(at, name, "must be the name of a vendor, or of an upstream of yours"));
+        }
         let models =
             models.get_ref().as_table().ok_or_else(|| fault(at, name, "must be a table of models"))?;
         for (model, price) in models {
             let field = format!("{name}.{}", model.get_ref());
             let fault = |at: usize, problem: &str| fault(at, &field, problem);
-            table.set(vendor, model.get_ref(), parse_rates(price, model.span().start, fault)?);
+            table.set(name, model.get_ref(), parse_rates(price, model.span().start, fault)?);
         }
     }
     Ok(table)
@@ -231,11 +231,17 @@ mod tests {
     fn one_of_your_own() {
         let table =
             parse("date = \"2026-01-31\"\n[openai]\nlocal = { input = 0, output = 0.000001 }").unwrap();
-        let rates = table.rates(Vendor::OPENAI, "local").unwrap();
+        let rates = table.rates("openai", "local").unwrap();
         assert_eq!(rates, Rates { input: 0, cached_input: 0, cache_write: 0, output: 1 });
         let local =
             "date = \"2026-01-31\"\n[openai]\nlocal = { input = 0, output = 1, max_output_tokens = 4_096 }";
-        assert_eq!(parse(local).unwrap().max_output_tokens(Vendor::OPENAI, "local"), 4096);
+        assert_eq!(parse(local).unwrap().max_output_tokens("openai", "local"), 4096);
+    }
+
+    #[test]
+    fn a_server_that_was_named_has_prices_of_its_own() {
+        let table = parse("date = \"2026-01-31\"\n[together_ai]\nm = { input = 1, output = 2 }").unwrap();
+        assert!(table.rates("together_ai", "m").is_some() && table.rates("openai", "m").is_none());
     }
 
     #[test]
@@ -246,8 +252,8 @@ mod tests {
             ("date = \"2026-02-30\"", "line 1: date: must be a day, such as \"2026-01-31\""),
             ("date = \"2026-1-31\"", "line 1: date: must be a day, such as \"2026-01-31\""),
             (
-                "date = \"2026-01-31\"\n[acme]",
-                "line 2: acme: there is no such table; allowed are date, openai, anthropic, gemini",
+                "date = \"2026-01-31\"\n[Acme]",
+                "line 2: Acme: must be the name of a vendor, or of an upstream of yours",
             ),
             ("date = \"2026-01-31\"\nopenai = 1", "line 2: openai: must be a table of models"),
             (

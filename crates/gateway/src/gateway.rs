@@ -104,6 +104,14 @@ impl Gateway {
         self.address
     }
 
+    /// Returns the names of all routes, with the base address to configure in the clients of each.
+    pub fn base_urls(&self) -> Vec<(String, String)> {
+        self.routes
+            .iter()
+            .map(|route| (route.name.clone(), route.base_url(self.address, &self.token)))
+            .collect()
+    }
+
     /// Returns the base address to configure in a vendor's client; `None` if there is no route of that name.
     pub fn base_url(&self, route: &str) -> Option<String> {
         let route = self.routes.iter().find(|known| known.name == route)?;

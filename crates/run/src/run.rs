@@ -158,6 +158,12 @@ impl Run {
         self.envelope()?.member("metadata")
     }
 
+    /// Returns true if the run was recorded with an upstream of this name.
+    pub(crate) fn has_upstream(&self, name: &str) -> bool {
+        let upstreams = || self.metadata()?.member("reenact")?.member("upstreams")?.member(name);
+        upstreams().is_some()
+    }
+
     /// Returns the environment that the run was recorded in, as the record says.
     pub fn environment(&self) -> Option<Value<'_>> {
         let in_document = self.inner.parts.environment.value(&self.inner.bytes);

@@ -160,7 +160,7 @@ impl Summary {
             });
             if exchange.kind == ExchangeKind::Model {
                 let name = request.as_ref().ok().and_then(|request| request.model.clone());
-                let price = request.as_ref().ok().and_then(|request| vendor_rates(request, prices));
+                let price = request.as_ref().ok().and_then(|request| vendor_rates(run, request, prices));
                 let is_free =
                     request.as_ref().is_ok_and(is_free) || price.is_some_and(|(_, rates)| rates.is_free());
                 let model = self.models.entry(name.unwrap_or_default().into_owned()).or_default();
@@ -235,14 +235,21 @@ impl ModelUse {
 
 /// Returns true for a request that vendors answer for nothing, such as the counting of tokens.
 fn is_free(request: &ExchangeRequest<'_>) -> bool {
-    Vendor::of_name(&request.provider).is_some_and(|vendor| vendor.is_free_path(&request.path))
+    Vendor::of_route(&request.provider).is_free_path(&request.path)
 }
 
-/// Returns the vendor and the rates of the model that a request names, if both are known.
-fn vendor_rates(request: &ExchangeRequest<'_>, prices: &PriceTable) -> Option<(Vendor, Rates)> {
-    let vendor =
-        request.endpoint.and_then(Endpoint::vendor).or_else(|| Vendor::of_name(&request.provider))?;
-    Some((vendor, prices.rates(vendor, request.model.as_deref()?)?))
+/// Returns the rates of the model that a request names, and the vendor in whose way its tokens are counted, if both are known.
+///
+/// The provider of a foreign record may be any word; then the vendor of the interface counts. A server that the user named has prices of
+/// its own.
+fn vendor_rates(run: &Run, request: &ExchangeRequest<'_>, prices: &PriceTable) -> Option<(Vendor, Rates)> {
+    let interface = request.endpoint.and_then(Endpoint::vendor);
+    let (provider, model) = (&*request.provider, request.model.as_deref()?);
+    let named = Vendor::of_name(provider);
+    let is_foreign = named.is_none() && !run.has_upstream(provider);
+    let foreign = || prices.rates(interface.filter(|_| is_foreign)?.name(), model);
+    let rates = prices.rates(provider, model).or_else(foreign)?;
+    Some((interface.or(named).unwrap_or(Vendor::OPENAI), rates))
 }
 
 /// Returns the time from the start of a run to its end, or else to its last event.

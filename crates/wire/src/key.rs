@@ -58,6 +58,7 @@ pub fn match_key_header_names() -> Vec<&'static str> {
     let mut names: Vec<&str> =
         VENDORS.iter().flat_map(|vendor| vendor.0.match_key_headers).copied().collect();
     names.sort_unstable();
+    names.dedup();
     names
 }
 

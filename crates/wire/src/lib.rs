@@ -48,4 +48,4 @@ pub use reenact_json::event_stream as sse;
 pub use key::{MatchKeyParts, match_key};
 pub use message::{AnswerFacts, ModelAnswer, ToolCall, ToolResult, Usage, VendorError};
 pub use protocol::{Delivery, Endpoint, PROTOCOLS};
-pub use vendor::{VENDORS, Vendor};
+pub use vendor::{BaseVariable, VENDORS, Vendor};

@@ -10,12 +10,12 @@ use std::collections::BTreeMap;
 use crate::message::Usage;
 use crate::vendor::{VENDORS, Vendor};
 
-/// Prices by vendor and model.
+/// Prices by provider and model. A provider is a vendor, or a server that the user named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PriceTable {
     /// Day of the prices, such as `2025-11-30`.
     pub date: String,
-    models: BTreeMap<(&'static str, String), PricedModel>,
+    models: BTreeMap<(String, String), PricedModel>,
 }
 
 /// Row of a price table.
@@ -62,7 +62,7 @@ impl PriceTable {
                 let [input, cached_input, cache_write, output] =
                     [input, cached_input, cache_write, output].map(|rate| rate * 1_000);
                 let rates = Rates { input, cached_input, cache_write, output };
-                table.set(vendor, model, PricedModel { rates, max_output_tokens: Some(max_output) });
+                table.set(vendor.name(), model, PricedModel { rates, max_output_tokens: Some(max_output) });
             }
         }
         table
@@ -74,32 +74,32 @@ impl PriceTable {
     }
 
     /// Sets the row of a model, in place of an earlier one.
-    pub fn set(&mut self, vendor: Vendor, model: &str, row: PricedModel) {
-        self.models.insert((vendor.name(), model.to_owned()), row);
+    pub fn set(&mut self, provider: &str, model: &str, row: PricedModel) {
+        self.models.insert((provider.to_owned(), model.to_owned()), row);
     }
 
     /// Returns the prices of a model, looked up by its name, then by the name without its edition, such as the
     /// day in `gpt-5-2025-08-07`.
-    pub fn rates(&self, vendor: Vendor, model: &str) -> Option<Rates> {
-        self.row(vendor, model).map(|row| row.rates)
+    pub fn rates(&self, provider: &str, model: &str) -> Option<Rates> {
+        self.row(provider, model).map(|row| row.rates)
     }
 
     /// Returns the largest number of tokens that a model writes in one answer: that of its row, else
     /// [`DEFAULT_MAX_OUTPUT_TOKENS`].
-    pub fn max_output_tokens(&self, vendor: Vendor, model: &str) -> u64 {
-        let row = self.row(vendor, model);
+    pub fn max_output_tokens(&self, provider: &str, model: &str) -> u64 {
+        let row = self.row(provider, model);
         row.and_then(|row| row.max_output_tokens).unwrap_or(DEFAULT_MAX_OUTPUT_TOKENS)
     }
 
     /// Returns the row of a model, found by its name, or by its name without the edition.
-    fn row(&self, vendor: Vendor, model: &str) -> Option<PricedModel> {
-        let find = |name: &str| self.models.get(&(vendor.name(), name.to_owned())).copied();
-        find(model).or_else(|| find((vendor.0.model_without_edition)(model)?))
+    fn row(&self, provider: &str, model: &str) -> Option<PricedModel> {
+        let find = |name: &str| self.models.get(&(provider.to_owned(), name.to_owned())).copied();
+        find(model).or_else(|| find((Vendor::of_route(provider).0.model_without_edition)(model)?))
     }
 
-    /// Returns all rows with vendor name and model, in the order of the names.
-    pub fn models(&self) -> impl Iterator<Item = (&'static str, &str, PricedModel)> {
-        self.models.iter().map(|((vendor, model), row)| (*vendor, model.as_str(), *row))
+    /// Returns all rows with provider and model, in the order of the names.
+    pub fn models(&self) -> impl Iterator<Item = (&str, &str, PricedModel)> {
+        self.models.iter().map(|((provider, model), row)| (provider.as_str(), model.as_str(), *row))
     }
 }
 
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn editions_cost_what_their_model_costs() {
         let table = PriceTable::list_prices();
-        let rates = |vendor, model| table.rates(vendor, model);
+        let rates = |vendor: Vendor, model| table.rates(vendor.name(), model);
         for (vendor, model, edition) in [
             (Vendor::OPENAI, "gpt-5", "gpt-5-2025-08-07"),
             (Vendor::ANTHROPIC, "claude-sonnet-4-5", "claude-sonnet-4-5-20250929"),
@@ -207,16 +207,21 @@ mod tests {
             assert_eq!(rates(Vendor::OPENAI, unknown), None, "{unknown}");
         }
         assert_eq!(rates(Vendor::ANTHROPIC, "gpt-5"), None);
+        assert_eq!(table.rates("together_ai", "gpt-5"), None, "a server of one's own has prices of its own");
     }
 
     #[test]
     fn each_model_has_a_largest_output() {
         let mut table = PriceTable::list_prices();
-        let largest = |table: &PriceTable, model| table.max_output_tokens(Vendor::OPENAI, model);
+        let largest = |table: &PriceTable, model| table.max_output_tokens(Vendor::OPENAI.name(), model);
         assert_eq!(largest(&table, "gpt-5-2025-08-07"), 128_000);
         assert_eq!(largest(&table, "gpt-4o"), 16_384);
         assert_eq!(largest(&table, "odd"), DEFAULT_MAX_OUTPUT_TOKENS);
-        table.set(Vendor::OPENAI, "odd", PricedModel { rates: Rates::default(), max_output_tokens: None });
+        table.set(
+            Vendor::OPENAI.name(),
+            "odd",
+            PricedModel { rates: Rates::default(), max_output_tokens: None },
+        );
         assert_eq!(largest(&table, "odd"), DEFAULT_MAX_OUTPUT_TOKENS);
         for (vendor, model, row) in PriceTable::list_prices().models() {
             assert!(
@@ -237,13 +242,13 @@ mod tests {
             cache_write_tokens: 10,
         };
         // 600 × 1.25 + 400 × 0.125 + 100 × 10 dollars for a million.
-        let gpt = table.rates(Vendor::OPENAI, "gpt-5").unwrap();
+        let gpt = table.rates("openai", "gpt-5").unwrap();
         assert_eq!(gpt.cost(Vendor::OPENAI, &usage), 1_800_000_000);
         // 1000 × 3 + 400 × 0.30 + 10 × 3.75 + 100 × 15.
-        let claude = table.rates(Vendor::ANTHROPIC, "claude-sonnet-4-5").unwrap();
+        let claude = table.rates("anthropic", "claude-sonnet-4-5").unwrap();
         assert_eq!(claude.cost(Vendor::ANTHROPIC, &usage), 4_657_500_000);
         // 600 × 0.30 + 400 × 0.03 + 100 × 2.50.
-        let gemini = table.rates(Vendor::GEMINI, "gemini-2.5-flash").unwrap();
+        let gemini = table.rates("gemini", "gemini-2.5-flash").unwrap();
         assert_eq!(gemini.cost(Vendor::GEMINI, &usage), 442_000_000);
         assert_eq!([0, 1, 9].map(|bytes| claude.input_estimate(bytes)), [0, 3_000_000, 9_000_000]);
         let free = Rates::default();

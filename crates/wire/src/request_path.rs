@@ -83,7 +83,9 @@ fn find(vendor: Vendor, method: &str, rest: &str) -> Option<KnownPath> {
         let mut prefixes = [""].iter().chain(vendor.0.path_prefixes);
         prefixes.any(|prefix| strip_template(rest, prefix).is_some_and(|own| fits(own, template)))
     };
-    for endpoint in PROTOCOLS.into_iter().filter(|endpoint| endpoint.vendor().is_none_or(|of| of == vendor)) {
+    for endpoint in
+        PROTOCOLS.into_iter().filter(|endpoint| endpoint.vendor().is_none_or(|of| vendor.speaks(of)))
+    {
         let (due, templates) = endpoint.paths();
         if !templates.iter().any(|template| is(template)) {
             continue;

@@ -129,7 +129,10 @@ impl ObservationWriter<'_> {
 
     /// Writes the cost of a call that was decided on and has a price.
     fn write_cost(&mut self, open: &OpenExchange, count: AnswerCount) {
-        let charge = open.admission.as_ref().and_then(|admission| Charge::of(admission, open.vendor, count));
+        let charge = open
+            .admission
+            .as_ref()
+            .and_then(|admission| Charge::of(admission, open.vendor, open.endpoint, count));
         let Some(Charge { rates, usage, amount, is_estimate }) = charge else { return };
         let spent = self.writer.record_spend(
             &open.step,

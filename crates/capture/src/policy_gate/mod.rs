@@ -374,10 +374,10 @@ impl<'r> ModelRequestInfo<'r> {
         let vendor = vendor_and_endpoint(request).0;
         let rates = match vendor.is_free_path(&request.path) {
             true => Some(Rates::default()),
-            false => prices.rates(vendor, model),
+            false => prices.rates(&request.provider, model),
         };
         let bound = parsed.output;
-        let own_limit = || prices.max_output_tokens(vendor, model);
+        let own_limit = || prices.max_output_tokens(&request.provider, model);
         let max_output_tokens = bound.max_tokens.unwrap_or_else(own_limit);
         let highest = |rates: Rates| rates.highest_cost(length, max_output_tokens, bound.answers);
         Self {

@@ -197,7 +197,7 @@ impl PolicyTrial {
         let answering = succeeded.and_then(|endpoint| answering_model(endpoint, is_stream, body));
         let another = answering.filter(|answering| !call.vendor.is_same_model(&call.model, answering));
         let count = if another.is_some() { count.as_estimate() } else { count };
-        if let Some(charge) = Charge::of(&call.admission, call.vendor, count) {
+        if let Some(charge) = Charge::of(&call.admission, call.vendor, call.endpoint, count) {
             self.totals.uncounted_calls += u64::from(charge.is_estimate);
             self.state.book_cost(call.reserved, &charge);
         }

@@ -177,7 +177,10 @@ impl ScenarioRun<'_> {
 
 /// Sets the variables that lead clients, or the gateway, to the vendor.
 pub(crate) fn with_vendor<'a>(command: &'a mut Command, vendor: &ScriptedVendor) -> &'a mut Command {
-    command.envs(VENDORS.map(|kind| (kind.base_variables()[0], vendor.base_url(kind))))
+    command.envs(VENDORS.map(|kind| {
+        let variable = kind.base_variables()[0];
+        (variable.name(), variable.value(&vendor.base_url(kind)))
+    }))
 }
 
 /// Returns true if the kernel cut the network off. Otherwise the command must have said so.

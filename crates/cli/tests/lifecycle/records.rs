@@ -227,3 +227,37 @@ fn an_agent_tells_of_itself() {
     // A replay accepts these events and writes nothing.
     project.run(&["replay", "last", "--", "bash", "-c", tell]).expect(0, said, "...\n");
 }
+
+/// A server of one's own is a route, a variable and a provider of that name, and replays like any vendor.
+#[test]
+fn an_upstream_of_ones_own_name() {
+    let mut project = TestProject::new(Script::travel());
+    let upstream = format!("together_ai={}/v1", project.vendor.root_url());
+    let agent = format!("OPENAI_BASE_URL=$TOGETHER_AI_BASE_URL exec {REENACT} demo-agent");
+    let recorded = project.run(&["record", "--upstream", &upstream, "--", "sh", "-c", &agent]);
+    recorded.expect(
+        0,
+        "...\nmodel: Booked: [..]\n",
+        "reenact: recorded 4 model calls and 3 tool calls, [..]\n...\n",
+    );
+    // What another server takes for a model is not in the list.
+    assert!(!recorded.stderr.contains("USD"), "{}", recorded.stderr);
+    let shown = project.run(&["show", "last", "--json"]);
+    assert!(shown.stdout.contains("\"provider\":\"together_ai\""), "{}", shown.stdout);
+    project.vendor.stop();
+    project.run(&["replay", "last", "--", "sh", "-c", &agent]).expect(
+        0,
+        &recorded.stdout,
+        "...\nreenact: reproduced: 4 exchanges, exit 0, as recorded\n...\n",
+    );
+}
+
+#[test]
+fn an_upstream_of_no_name() {
+    let project = TestProject::new(Script::travel());
+    project.run(&["record", "--upstream", "../x=http://a", "--", REENACT, "demo-agent"]).expect(
+        125,
+        "",
+        "error: invalid value '../x=http://a' for '--upstream <NAME=URL>': a name has up to 32 of a-z, 0-9, - and _; [..]\n...\n",
+    );
+}

@@ -10,7 +10,7 @@ mod dialect;
 
 use std::io::{self, Write};
 
-use reenact_wire::ModelAnswer;
+use reenact_wire::{BaseVariable, ModelAnswer};
 use serde_json::Value;
 
 pub use self::client::ClientError;
@@ -43,8 +43,10 @@ impl AgentSettings {
     /// [`AgentError::NoBaseUrl`] if the variable of the base URL is unset or empty.
     pub fn from_environment(kind: Vendor) -> Result<Self, AgentError> {
         let read = |name: &&str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let variable = kind.base_variables().first().copied().unwrap_or_default();
-        let base_url = read(&variable).ok_or(AgentError::NoBaseUrl(variable))?;
+        let variable = kind.base_variables().first();
+        let missing = || AgentError::NoBaseUrl(variable.map_or("", BaseVariable::name));
+        let variable = variable.ok_or_else(missing)?;
+        let base_url = variable.base_url(&read(&variable.name()).ok_or_else(missing)?);
         let key = kind.key_variables().iter().find_map(read);
         Ok(Self { kind, base_url, key, task: TASK.to_owned() })
     }

@@ -230,7 +230,7 @@ impl Endpoint {
     /// compared by their ends, because gateways and proxies add prefixes of their own.
     pub fn of(vendor: Vendor, method: &str, path: &str) -> Option<Self> {
         let path = path_without_query(path);
-        let is_theirs = |endpoint: &Self| endpoint.vendor().is_none_or(|of| of == vendor);
+        let is_theirs = |endpoint: &Self| endpoint.vendor().is_none_or(|of| vendor.speaks(of));
         let is_here = |endpoint: &Self| {
             let (due, templates) = endpoint.paths();
             method == due && templates.iter().any(|template| ends_with_template(path, template))

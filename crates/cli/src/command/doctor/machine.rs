@@ -21,10 +21,11 @@ use reenact_keys::{KeyName, KeyStoreError};
 use reenact_record::wal::WalDir;
 use reenact_sandbox::Isolation;
 use reenact_verify::render::Tone;
+use reenact_wire::BaseVariable;
 
 use crate::config::UserConfig;
 use crate::output::{self, CommandError, paint};
-use crate::{quantity, runs, vendors};
+use crate::{quantity, runs, upstreams};
 
 /// Result of one check.
 struct DoctorFinding {
@@ -227,20 +228,25 @@ fn key() -> Option<DoctorFinding> {
 fn variables() -> Vec<DoctorFinding> {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let mut findings = Vec::new();
-    match vendors::routes(&[], |name| std::env::var_os(name)) {
+    match upstreams::routes(&[], |name| std::env::var_os(name)) {
         Ok(routes) => {
             for route in &routes {
                 let vendor = route.vendor;
-                let set = vendor.base_variables().iter().find(|name| is_set(name));
+                let set = vendor.base_variables().iter().map(BaseVariable::name).find(|name| is_set(name));
                 let from = set.map_or(String::new(), |name| format!(" ({name})"));
                 let key = vendor.key_variables().iter().find(|name| is_set(name));
+                // Of the many vendors that speak the interfaces of others, only those that are used here.
+                if !vendor.has_own_interfaces() && set.is_none() && key.is_none() {
+                    continue;
+                }
                 let (state, is) = if key.is_some() {
                     (FindingState::Fine, "is set")
                 } else {
                     (FindingState::Note, "is not set")
                 };
-                let name = key.or(vendor.key_variables().first()).copied().unwrap_or_default();
-                let says = format!("requests go to {}{from}; {name} {is}", route.upstream);
+                let name = key.or(vendor.key_variables().first());
+                let key = name.map(|name| format!("; {name} {is}")).unwrap_or_default();
+                let says = format!("requests go to {}{from}{key}", route.upstream);
                 findings.push(DoctorFinding::new(vendor.name(), state, says));
             }
         }

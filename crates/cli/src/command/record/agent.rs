@@ -51,7 +51,7 @@ pub(super) async fn run(
     command
         .args(arguments)
         .env_clear()
-        .envs(vendors::agent_environment(inherited_env, vendors::base_urls(&gateway)))
+        .envs(vendors::agent_environment(inherited_env, &gateway.base_urls()))
         .env(vendors::REPORT_URL_VARIABLE, gateway.report_url());
     let child = hardening::with_inherited_limits(|| command.spawn()).map_err(|error| {
         let name = program.to_string_lossy();

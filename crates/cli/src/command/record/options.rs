@@ -10,7 +10,7 @@ use reenact_record::{Durability, PolicyMode};
 
 use super::bundle_out;
 use super::command_words::shell_quoted;
-use crate::vendors;
+use crate::upstreams;
 
 /// Record a run: watch an agent's calls to its models, and seal them into a file that anyone can verify and replay
 ///
@@ -21,7 +21,7 @@ use crate::vendors;
 #[derive(clap::Args)]
 #[command(
     override_usage = "reenact record [OPTIONS] [--] <CMD>...",
-    after_help = "Examples:\n  reenact record python agent.py\n  reenact record --out run.rer.json node agent.js --fast\n  reenact record --upstream openai=http://localhost:8080/v1 -- ./agent"
+    after_help = "Examples:\n  reenact record python agent.py\n  reenact record --out run.rer.json node agent.js --fast\n  reenact record --upstream openai=http://localhost:8080/v1 ./agent\n  reenact record --upstream together_ai=https://api.together.xyz/v1 ./agent"
 )]
 pub(crate) struct RecordArgs {
     /// Put the artifact here, instead of into the state folder; a name that ends in .rer.tar.gz gets a bundle of it
@@ -32,9 +32,10 @@ pub(crate) struct RecordArgs {
     #[arg(long, requires = "out")]
     pub(super) force: bool,
 
-    /// Where a vendor's requests go, such as openai=URL; may be given more than once
-    #[arg(long, value_name = "NAME=URL", value_parser = vendors::upstream)]
-    pub(super) upstream: Vec<vendors::UpstreamArg>,
+    /// Where a vendor's requests go, such as openai=URL; another name makes a route to a server that speaks OpenAI's interface, which
+    /// the agent finds by NAME_BASE_URL and NAME_API_BASE. May be given more than once
+    #[arg(long, value_name = "NAME=URL", value_parser = upstreams::upstream)]
+    pub(super) upstream: Vec<upstreams::UpstreamArg>,
 
     /// Sign with this key of yours
     #[arg(long, value_name = "NAME", value_parser = crate::command::keys::key_name)]

@@ -20,7 +20,7 @@ use super::{approvers, authority, impossible};
 use crate::config::UserConfig;
 use crate::envelope::{self, UnsignedEnvelope};
 use crate::output::CommandError;
-use crate::{prices, runs, settings, vendors};
+use crate::{prices, runs, settings, upstreams};
 
 /// Everything that a recording needs, loaded and checked.
 pub(super) struct Preparation {
@@ -39,7 +39,7 @@ pub(super) struct Preparation {
 impl Preparation {
     /// Loads settings, envelope, prices and keys, and names approvers who are new. Nothing has been written yet.
     pub(super) fn load(options: &RecordArgs) -> Result<Self, CommandError> {
-        let routes = vendors::routes(&options.upstream, |name| std::env::var_os(name))?;
+        let routes = upstreams::routes(&options.upstream, |name| std::env::var_os(name))?;
         if let Some(bundle) = options.bundle_path() {
             // A name that is taken is reported before the agent runs, not after.
             durable::check_writable(bundle, options.force)

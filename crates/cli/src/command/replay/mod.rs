@@ -15,6 +15,7 @@
 mod answers;
 mod bundle;
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -25,7 +26,7 @@ use clap::ValueHint;
 use reenact_gateway::{
     Gateway, GatewayLimits, GatewayMode, GatewayToken, ReplayConfig, ReplayPace, VendorRoute,
 };
-use reenact_json::{Shown, Value};
+use reenact_json::Shown;
 use reenact_keys::durable::{self, Readers};
 use reenact_record::RunId;
 use reenact_record::clock::{Clock, SystemClock, timestamp};
@@ -35,13 +36,12 @@ use reenact_replay::{
 };
 use reenact_run::{Exit, Run, UnreadablePayload};
 use reenact_sandbox::{Isolation, SandboxCommand, SandboxError, SandboxProbe, SandboxReport};
-use reenact_wire::Vendor;
 
 use self::answers::PlayerAnswers;
 use crate::child::{self, SignalForwarder};
 use crate::output::{self, CommandError};
 use crate::runs::KeyFileArgs;
-use crate::{hardening, quantity, runs, runtime, settings, vendors};
+use crate::{hardening, quantity, runs, runtime, settings, upstreams, vendors};
 
 /// Replay a run: the same agent on the recorded answers, with no network, no API key and no bill
 ///
@@ -134,6 +134,8 @@ struct ReplaySetup {
     player: Arc<Player>,
     /// Routes of the recorded run, whose paths are part of its requests.
     routes: Vec<VendorRoute>,
+    /// Names of the routes that the recorded run sent requests to.
+    called: BTreeSet<String>,
     /// Secret part of the gateway's URLs, new for each replay.
     token: GatewayToken,
     /// Variables whose values the project has masked (`redaction.known_env`).
@@ -192,6 +194,7 @@ impl ReplayArgs {
         }
         let setup = ReplaySetup {
             routes: recorded_routes(run)?,
+            called: called_routes(run),
             token: GatewayToken::generate().map_err(|error| CommandError::impossible(error.to_string()))?,
             player: Arc::new(player),
             known_env: redaction.known_env,
@@ -321,15 +324,13 @@ impl ReplayArgs {
     /// The player learns the dummies and the values of `known_env`, because the recorder masked the
     /// originals: a request with a dummy then matches the recorded request with the mask.
     fn agent_environment(&self, setup: &ReplaySetup, address: SocketAddr) -> Vec<(OsString, OsString)> {
-        let base = |name: &str| {
-            let route = setup.routes.iter().find(|route| route.name == name)?;
-            Some(route.base_url(address, &setup.token))
-        };
-        let mut environment = vendors::agent_environment(std::env::vars_os(), base);
+        let base = |route: &VendorRoute| (route.name.clone(), route.base_url(address, &setup.token));
+        let bases: Vec<(String, String)> = setup.routes.iter().map(base).collect();
+        let mut environment = vendors::agent_environment(std::env::vars_os(), &bases);
         let report = reenact_gateway::report_url(address, &setup.token);
         environment.retain(|(name, _)| name != vendors::REPORT_URL_VARIABLE);
         environment.push((vendors::REPORT_URL_VARIABLE.into(), report.into()));
-        for dummy in vendors::replace_credentials(&mut environment) {
+        for dummy in vendors::replace_credentials(&mut environment, |vendor| setup.called.contains(vendor)) {
             setup.player.add_secret(player::rule::ENVIRONMENT, dummy.as_bytes());
         }
         let named = |name: &OsString| setup.known_env.iter().any(|named| *name == **named);
@@ -511,18 +512,19 @@ impl From<CommandError> for AgentStartError {
     }
 }
 
-/// Returns the routes under which a run was recorded, because their paths are part of its requests.
-///
-/// A vendor that the record does not mention has the route to its public address.
+/// Returns the routes under which a run was recorded.
 fn recorded_routes(run: &Run) -> Result<Vec<VendorRoute>, CommandError> {
     let recorded = run.metadata().and_then(|metadata| metadata.member("reenact")?.member("upstreams"));
-    let url = |vendor: Vendor, upstreams: Value<'_>| upstreams.member(vendor.name())?.string()?.parse().ok();
-    let defaults = vendors::routes(&[], |_| None)?;
-    let route = |default: VendorRoute| match recorded.and_then(|upstreams| url(default.vendor, upstreams)) {
-        Some(upstream) => VendorRoute::to(default.vendor, upstream),
-        None => default,
-    };
-    Ok(defaults.into_iter().map(route).collect())
+    let members = recorded.into_iter().flat_map(|upstreams| upstreams.members());
+    let recorded: Vec<(String, String)> = members
+        .filter_map(|(name, url)| Some((name.string()?.into_owned(), url.string()?.into_owned())))
+        .collect();
+    upstreams::recorded_routes(recorded.iter().map(|(name, url)| (name.as_str(), url.as_str())))
+}
+
+/// Returns the names of the routes that a run sent requests to.
+fn called_routes(run: &Run) -> BTreeSet<String> {
+    run.exchanges().filter_map(|exchange| Some(exchange.request().ok()?.provider.into_owned())).collect()
 }
 
 /// Returns the isolation of the agent in the form of the replay's record.

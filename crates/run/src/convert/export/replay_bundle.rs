@@ -292,10 +292,10 @@ pub(super) fn request_url(run: &Run, request: &ExchangeRequest<'_>) -> String {
     }
     let upstreams = run.metadata().and_then(|metadata| metadata.member("reenact")?.member("upstreams"));
     let upstream = upstreams.and_then(|upstreams| upstreams.member(&request.provider)?.string());
-    let base = match (upstream, Vendor::of_name(&request.provider)) {
-        (Some(upstream), _) => upstream.trim_end_matches('/').to_owned(),
-        (None, Some(vendor)) => vendor.origin().into(),
-        (None, None) => "https://upstream.invalid".into(),
+    let origin = || Vendor::of_name(&request.provider)?.origin();
+    let base = match upstream {
+        Some(upstream) => upstream.trim_end_matches('/').to_owned(),
+        None => origin().unwrap_or("https://upstream.invalid").to_owned(),
     };
     // Some upstreams end with `/v1`, and paths begin with it.
     let path = match base.rsplit_once('/') {

@@ -7,15 +7,21 @@ use reenact_json::print::PrintObjectWriter;
 use super::reading::denied_status;
 use crate::error_reply::ErrorReply;
 use crate::price::{ListPrice, without_date};
-use crate::vendor::VendorRow;
+use crate::vendor::{BaseVariable, VendorRow};
 
 /// Row of Anthropic in the table of vendors.
 pub(crate) static VENDOR: VendorRow = VendorRow {
     name: "anthropic",
     name_words: &["anthropic"],
-    base_variables: &["ANTHROPIC_BASE_URL"],
+    base_variables: &[
+        BaseVariable::base("ANTHROPIC_BASE_URL"),
+        BaseVariable::base("ANTHROPIC_API_URL"),
+        BaseVariable::base("ANTHROPIC_API_BASE"),
+        BaseVariable::base("ANTHROPIC_HOST"),
+    ],
     key_variables: &["ANTHROPIC_API_KEY"],
-    origin: "https://api.anthropic.com",
+    speaks: &[],
+    origin: Some("https://api.anthropic.com"),
     base_path: "",
     path_prefixes: &["/v1"],
     match_key_headers: &["anthropic-beta", "anthropic-version"],

@@ -6,16 +6,20 @@ use reenact_json::print::{self, PrintObjectWriter};
 use crate::error_reply::ErrorReply;
 use crate::price::ListPrice;
 use crate::protocol::writing::write_number;
-use crate::vendor::{VendorRow, path_without_query};
+use crate::vendor::{BaseVariable, VendorRow, path_without_query};
 
 /// Row of Google in the table of vendors.
 pub(crate) static VENDOR: VendorRow = VendorRow {
     name: "gemini",
     name_words: &["gemini", "generativelanguage"],
-    base_variables: &["GOOGLE_GEMINI_BASE_URL"],
+    base_variables: &[
+        BaseVariable::base("GOOGLE_GEMINI_BASE_URL"),
+        BaseVariable::with("GEMINI_API_BASE", "/v1beta"),
+    ],
     // Clients that find both take the second, with a warning.
     key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-    origin: "https://generativelanguage.googleapis.com",
+    speaks: &[],
+    origin: Some("https://generativelanguage.googleapis.com"),
     base_path: "",
     path_prefixes: &["/v1beta", "/v1", "/v1alpha"],
     match_key_headers: &[],

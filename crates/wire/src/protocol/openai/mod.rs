@@ -12,18 +12,37 @@ use crate::error_reply::ErrorReply;
 use crate::message::Usage;
 use crate::output_bound::is_other_than;
 use crate::price::{ListPrice, without_date};
-use crate::vendor::{VendorRow, path_without_query};
+use crate::vendor::{BaseVariable, VendorRow, path_without_query};
 
 /// Row of OpenAI in the table of vendors.
 pub(crate) static VENDOR: VendorRow = VendorRow {
     name: "openai",
     name_words: &["openai"],
-    base_variables: &["OPENAI_BASE_URL", "OPENAI_API_BASE"],
+    base_variables: &[
+        BaseVariable::base("OPENAI_BASE_URL"),
+        BaseVariable::base("OPENAI_API_BASE"),
+        BaseVariable::without("OPENAI_HOST", "/v1"),
+    ],
     key_variables: &["OPENAI_API_KEY"],
-    origin: "https://api.openai.com",
+    speaks: &[],
+    origin: Some("https://api.openai.com"),
     base_path: "/v1",
     // Azure's addresses name the model, as a deployment.
     path_prefixes: &["/v1", "/openai/v1", "/openai/deployments/*", "/deployments/*"],
+    prices: &PRICES,
+    ..COMPATIBLE
+};
+
+/// Facts that are the same for all servers that speak OpenAI's interfaces. Name, variables and addresses are missing.
+pub(crate) const COMPATIBLE: VendorRow = VendorRow {
+    name: "",
+    name_words: &[],
+    base_variables: &[],
+    key_variables: &[],
+    speaks: &["openai"],
+    origin: None,
+    base_path: "",
+    path_prefixes: &["/v1"],
     match_key_headers: &["openai-beta"],
     non_model_segments: &[],
     toolless_paths: &[
@@ -36,7 +55,7 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
     query_names: &["after", "api-version", "limit", "order"],
     free_path_ends: &["/moderations", "/responses/input_tokens"],
     model_without_edition: without_date,
-    prices: &PRICES,
+    prices: &[],
     counts_cached_as_input: true,
     model_in_path: deployment,
     error_body,

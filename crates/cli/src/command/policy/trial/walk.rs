@@ -211,7 +211,7 @@ impl<'p> RunWalk<'p> {
         let message = exchange.message();
         let model = request.model.as_deref().unwrap_or_default();
         let vendor = Vendor::of_route(&request.provider);
-        let rates = self.prices.rates(vendor, model);
+        let rates = self.prices.rates(&request.provider, model);
         let usage = message.as_ref().and_then(|message| message.usage);
         let cost = rates.zip(usage).map(|(rates, usage)| Money::from_picodollars(rates.cost(vendor, &usage)));
         let decision = self.trial.named_action(Action::Model, model, at, cost);

@@ -1,18 +1,41 @@
 //! Table of vendors: addresses, environment variables, prices, and the rules that all interfaces of one vendor
 //! share.
 //!
-//! A row lives beside its vendor's interfaces in [`crate::protocol`]; the table here only names the rows. A new
-//! vendor is one `VendorRow` and one entry in [`VENDORS`]. Start reading at `VendorRow`.
+//! A vendor with interfaces of its own has its row beside them, in [`crate::protocol`]; a vendor that speaks those of others has a
+//! file here. A new vendor is one `VendorRow` and one entry in [`VENDORS`]. Start reading at `VendorRow`.
+
+mod azure;
+mod base_variable;
+mod deepseek;
+mod groq;
+mod mistral;
+mod ollama;
+mod openrouter;
+mod vertex;
+mod xai;
 
 use core::fmt;
 
+pub use self::base_variable::BaseVariable;
 use crate::error_reply::ErrorReply;
 use crate::message::Usage;
 use crate::price::ListPrice;
 use crate::protocol::{anthropic, gemini, openai};
 
 /// All vendors whose interfaces are parsed.
-pub const VENDORS: [Vendor; 3] = [Vendor::OPENAI, Vendor::ANTHROPIC, Vendor::GEMINI];
+pub const VENDORS: [Vendor; 11] = [
+    Vendor::OPENAI,
+    Vendor::ANTHROPIC,
+    Vendor::GEMINI,
+    Vendor::AZURE,
+    Vendor::VERTEX,
+    Vendor::OPENROUTER,
+    Vendor::GROQ,
+    Vendor::MISTRAL,
+    Vendor::DEEPSEEK,
+    Vendor::XAI,
+    Vendor::OLLAMA,
+];
 
 impl Vendor {
     /// OpenAI, and every server that speaks OpenAI's interface.
@@ -21,6 +44,22 @@ impl Vendor {
     pub const ANTHROPIC: Self = Self(&anthropic::VENDOR);
     /// Google's Gemini API.
     pub const GEMINI: Self = Self(&gemini::VENDOR);
+    /// Azure OpenAI.
+    pub const AZURE: Self = Self(&azure::VENDOR);
+    /// Google's Vertex AI.
+    pub const VERTEX: Self = Self(&vertex::VENDOR);
+    /// OpenRouter.
+    pub const OPENROUTER: Self = Self(&openrouter::VENDOR);
+    /// Groq.
+    pub const GROQ: Self = Self(&groq::VENDOR);
+    /// Mistral.
+    pub const MISTRAL: Self = Self(&mistral::VENDOR);
+    /// DeepSeek.
+    pub const DEEPSEEK: Self = Self(&deepseek::VENDOR);
+    /// xAI.
+    pub const XAI: Self = Self(&xai::VENDOR);
+    /// Ollama.
+    pub const OLLAMA: Self = Self(&ollama::VENDOR);
 }
 
 /// Vendor: a copyable reference to a row of [`VENDORS`]. Two vendors are equal if their names are.
@@ -29,19 +68,20 @@ pub struct Vendor(pub(crate) &'static VendorRow);
 
 /// Facts that depend on the vendor, and not on one of its interfaces.
 ///
-/// To add a vendor, write a row in its folder under `protocol`, and add a constant and an entry to [`VENDORS`].
+/// To add a vendor, write a row, and add a constant and an entry to [`VENDORS`].
 pub(crate) struct VendorRow {
     /// Name in payloads and on the command line.
     pub(crate) name: &'static str,
     /// Words that identify the vendor in a host name, or in the provider name of a foreign record.
     pub(crate) name_words: &'static [&'static str],
-    /// Environment variables from which clients read the base address. Current clients read the first; the
-    /// others are older names.
-    pub(crate) base_variables: &'static [&'static str],
+    /// Environment variables from which clients read the base address. The first is the one to name to people.
+    pub(crate) base_variables: &'static [BaseVariable],
     /// Environment variables from which clients read the credential. One is enough; the first is preferred.
     pub(crate) key_variables: &'static [&'static str],
-    /// Scheme and host of the vendor's own servers, without a path.
-    pub(crate) origin: &'static str,
+    /// Names of the vendors whose interfaces are spoken, besides those of its own.
+    pub(crate) speaks: &'static [&'static str],
+    /// Scheme and host of the vendor's own servers, without a path; `None` if every customer or region has an address of its own.
+    pub(crate) origin: Option<&'static str>,
     /// Path of the default base address behind the origin; empty, or with a leading slash.
     pub(crate) base_path: &'static str,
     /// Beginnings that a path may have behind the upstream's base path, under an envelope, each with a leading slash; the empty one
@@ -79,9 +119,15 @@ impl Vendor {
         VENDORS.into_iter().find(|vendor| vendor.name() == name)
     }
 
-    /// Returns the first vendor that a host name, or the provider name of a foreign record, mentions.
+    /// Returns the vendor that a host name, or the provider name of a foreign record, mentions: the one with the longest word.
     pub fn named_in(text: &str) -> Option<Self> {
-        VENDORS.into_iter().find(|vendor| vendor.0.name_words.iter().any(|mark| text.contains(mark)))
+        let longest = |vendor: &Self| {
+            let words = vendor.0.name_words.iter().filter(|word| text.contains(**word));
+            words.map(|word| word.len()).max()
+        };
+        let named = VENDORS.into_iter().filter_map(|vendor| Some((longest(&vendor)?, vendor)));
+        // Of two words of one length the earlier row's counts.
+        named.rev().max_by_key(|(length, _)| *length).map(|(_, vendor)| vendor)
     }
 
     /// Returns the vendor of a route. Routes with other names speak OpenAI's interface, as most other servers
@@ -95,8 +141,18 @@ impl Vendor {
         self.0.name
     }
 
-    /// Returns the environment variables from which clients read the base address, the current name first.
-    pub fn base_variables(self) -> &'static [&'static str] {
+    /// Returns true if the vendor has interfaces of its own, rather than those of others.
+    pub fn has_own_interfaces(self) -> bool {
+        self.0.speaks.is_empty()
+    }
+
+    /// Returns true if the vendor speaks the interfaces of `owner`.
+    pub(crate) fn speaks(self, owner: Self) -> bool {
+        self == owner || self.0.speaks.contains(&owner.name())
+    }
+
+    /// Returns the environment variables from which clients read the base address. The first is the one to name to people.
+    pub fn base_variables(self) -> &'static [BaseVariable] {
         self.0.base_variables
     }
 
@@ -105,8 +161,9 @@ impl Vendor {
         self.0.key_variables
     }
 
-    /// Returns the vendor's own scheme and host, such as `https://api.openai.com`.
-    pub fn origin(self) -> &'static str {
+    /// Returns the vendor's own scheme and host, such as `https://api.openai.com`; `None` if every customer or region has an address of
+    /// its own.
+    pub fn origin(self) -> Option<&'static str> {
         self.0.origin
     }
 
@@ -115,9 +172,9 @@ impl Vendor {
         self.0.base_path
     }
 
-    /// Returns the base address that clients use by default: origin and base path.
-    pub fn base_url(self) -> String {
-        format!("{}{}", self.0.origin, self.0.base_path)
+    /// Returns the base address that clients use by default: origin and base path. `None` if there is no origin.
+    pub fn base_url(self) -> Option<String> {
+        Some(format!("{}{}", self.0.origin?, self.0.base_path))
     }
 
     /// Returns true if an answer that names the model `answering` may be that of a request for `asked`: the names are the same, but for
@@ -223,21 +280,30 @@ mod tests {
     fn every_name_is_found_again() {
         for vendor in VENDORS {
             assert_eq!(Vendor::of_name(vendor.name()), Some(vendor));
-            assert_eq!(Vendor::named_in(vendor.origin()), Some(vendor));
+            assert_eq!(Vendor::named_in(vendor.origin().unwrap_or(vendor.name())), Some(vendor));
+            assert!(vendor.0.speaks.iter().all(|name| Vendor::of_name(name).is_some()), "{vendor:?}");
         }
         assert_eq!(Vendor::of_name("OpenAI"), None);
-        assert_eq!(Vendor::named_in("azure-openai"), Some(Vendor::OPENAI));
+        assert_eq!(Vendor::named_in("azure-openai"), Some(Vendor::AZURE));
+        assert_eq!(Vendor::named_in("me.openai.azure.com"), Some(Vendor::AZURE));
+        assert_eq!(Vendor::named_in("us-east5-aiplatform.googleapis.com"), Some(Vendor::VERTEX));
         assert_eq!(Vendor::named_in("localhost"), None);
     }
 
     #[test]
     fn default_addresses() {
         assert_eq!(
-            VENDORS.map(Vendor::base_url),
+            VENDORS.into_iter().filter_map(Vendor::base_url).collect::<Vec<_>>(),
             [
                 "https://api.openai.com/v1",
                 "https://api.anthropic.com",
-                "https://generativelanguage.googleapis.com"
+                "https://generativelanguage.googleapis.com",
+                "https://openrouter.ai/api/v1",
+                "https://api.groq.com/openai/v1",
+                "https://api.mistral.ai/v1",
+                "https://api.deepseek.com",
+                "https://api.x.ai/v1",
+                "http://localhost:11434",
             ]
         );
     }

@@ -1,0 +1,16 @@
+//! xAI: OpenAI's and Anthropic's interfaces.
+
+use super::{BaseVariable, VendorRow};
+use crate::protocol::openai::COMPATIBLE;
+
+/// Row of xAI in the table of vendors.
+pub(crate) static VENDOR: VendorRow = VendorRow {
+    name: "xai",
+    name_words: &["api.x.ai", "xai"],
+    base_variables: &[BaseVariable::base("XAI_API_BASE"), BaseVariable::base("XAI_HOST")],
+    key_variables: &["XAI_API_KEY"],
+    speaks: &["openai", "anthropic"],
+    origin: Some("https://api.x.ai"),
+    base_path: "/v1",
+    ..COMPATIBLE
+};
