@@ -10,7 +10,7 @@
 //! | `command` | the commands, and the table of their arguments |
 //! | `output` | standard output, standard error, and the error type of all commands |
 //! | `runs` | finding and opening the run that an argument names |
-//! | `sealed_record` | an RER record that is written once more, by `redact` and `bundle create` |
+//! | `sealed_record` | an RER record that is written once more, by `redact` and `share` |
 //! | `config`, `settings` | the user's keys and trust store; the project's `reenact.toml` |
 //! | `envelope`, `prices` | envelopes and price tables as people write them |
 //! | `upstreams` | where the requests of each vendor go |

@@ -1,12 +1,12 @@
 //! An RER record as the commands need it that write it once more: its artifact, the files beside it, and its signer.
 //!
-//! `redact` and `bundle create --as rer` start here. Both work on the bytes that were verified, never on a
+//! `redact` and `share --as rer` start here. Both work on the bytes that were verified, never on a
 //! second read of the file, so that what is signed again is what was checked. Start reading at
 //! [`SealedRecord::open`].
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use reenact_formats::FormatId;
 use reenact_formats::rer::payload::ArtifactWrittenView;
@@ -75,16 +75,7 @@ impl SealedRecord {
 
     /// Refuses a record that does not verify: a new signature must not make a forged record good.
     pub(crate) fn require_verified(&self) -> Result<(), CommandError> {
-        if self.report.pass() {
-            return Ok(());
-        }
-        let name = self.path.to_string_lossy();
-        let why = self.report.reasons.first().map_or("", String::as_str);
-        Err(CommandError::refused(format!(
-            "{}: it does not verify, so nothing was made of it: {}; `reenact verify` says more, and --key gives a key",
-            Shown::whole(&name),
-            Shown::whole(why),
-        )))
+        require_verified(&self.path, &self.report)
     }
 
     /// Returns the private key that signed the record, which must be one of the user's own.
@@ -138,4 +129,17 @@ impl SealedRecord {
         }
         missing
     }
+}
+
+/// Refuses a record that does not verify: what is made of it would look as if it did.
+pub(crate) fn require_verified(path: &Path, report: &Report) -> Result<(), CommandError> {
+    if report.pass() {
+        return Ok(());
+    }
+    let (name, why) = (path.to_string_lossy(), report.reasons.first().map_or("", String::as_str));
+    Err(CommandError::refused(format!(
+        "{}: it does not verify, so nothing was made of it: {}; `reenact verify` says more, and --key gives a key",
+        Shown::whole(&name),
+        Shown::whole(why)
+    )))
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | record a run | `record`, `recover`, `demo` |
 //! | look at a run | `verify`, `show`, `replay` |
-//! | give a run to others | `bundle`, `convert`, `redact`, `migrate` |
+//! | give a run to others | `share`, `convert`, `redact`, `bundle`, `migrate` |
 //! | permissions | `policy` |
 //! | keys; this machine and prices | `keys`, `doctor` |
 //! | formats by hand | `canon`, `hash` |
@@ -27,6 +27,7 @@ mod recover;
 mod redact;
 mod renamed;
 mod replay;
+mod share;
 mod show;
 #[cfg(test)]
 mod tests;
@@ -60,6 +61,7 @@ enum ReenactCommand {
     Replay(replay::ReplayArgs),
     Recover(recover::RecoverArgs),
     Verify(verify::VerifyArgs),
+    Share(share::ShareArgs),
     Bundle(bundle::BundleArgs),
     Convert(convert::ConvertArgs),
     Redact(redact::RedactArgs),
@@ -90,6 +92,7 @@ pub(crate) fn run(arguments: ReenactArgs) -> Result<u8, CommandError> {
         ReenactCommand::Hash(hash) => hash.run(),
         ReenactCommand::Keys(keys) => keys.run(),
         ReenactCommand::Policy(policy) => policy.run(),
+        ReenactCommand::Share(share) => share.run(),
         ReenactCommand::Bundle(bundle) => bundle.run(),
         ReenactCommand::Convert(convert) => convert.run(),
         ReenactCommand::Migrate(migrate) => migrate.run(),

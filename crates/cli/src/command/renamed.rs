@@ -7,8 +7,12 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// First words of a command line as they were, and as they are.
-const RENAMED: &[(&[&str], &str)] =
-    &[(&["approve"], "policy approve"), (&["envelope"], "policy"), (&["prices"], "doctor prices")];
+const RENAMED: &[(&[&str], &str)] = &[
+    (&["approve"], "policy approve"),
+    (&["bundle", "create"], "share"),
+    (&["envelope"], "policy"),
+    (&["prices"], "doctor prices"),
+];
 
 /// Adds the name that a command has today to clap's complaint about an unknown command.
 pub(crate) fn suggest_name(error: &mut clap::Error, words: &[OsString]) {

@@ -144,7 +144,7 @@ fn a_bundle_of_a_run_that_reports_an_absent_file() {
         7,
         "HTTP/1.1 204 No Content\r\n",
         &format!(
-            "{absent} run.rer.json\nreenact: with that file: reenact bundle create run.rer.json --as rer --blob FILE --output run.rer.tar.gz\n"
+            "{absent} run.rer.json\nreenact: with that file: reenact share run.rer.json --as rer --blob FILE --out run.rer.tar.gz\n"
         ),
     );
     assert!(!project.folder.path().join("run.rer.tar.gz").exists());

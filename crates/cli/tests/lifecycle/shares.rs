@@ -74,14 +74,12 @@ fn a_policy_tells_everything_but_the_text() {
 #[test]
 fn a_bundle_is_made_and_withheld_from() {
     let project = recorded();
-    project.run(&["bundle", "create", "last", "--as", "rer"]).expect(
+    project.run(&["share", "--as", "rer"]).expect(
         0,
         "[..]/state/bundles/[..].rer.tar.gz ([..]): 16 events, 0 files, 0 payloads withheld; bound, signed again and verified\nnext: [..]\n",
         "",
     );
-    project
-        .run(&["bundle", "create", "last", "--as", "rer", "--out", "run.rer.tar.gz"])
-        .expect(0, "...\n", "");
+    project.run(&["share", "last", "--as", "rer", "--out", "run.rer.tar.gz"]).expect(0, "...\n", "");
     project.run(&["verify", "--json", "run.rer.tar.gz"]).expect(
         0,
         "{\"target\":\"run.rer.tar.gz\",\"format\":\"rer-bundle\",\"pass\":true,[..]
@@ -101,10 +99,46 @@ fn a_bundle_is_made_and_withheld_from() {
     );
     // The same bytes every time.
     project
-        .run(&["bundle", "create", "run.rer.tar.gz", "--as", "rer", "--output", "again.rer.tar.gz"])
+        .run(&["share", "run.rer.tar.gz", "--as", "rer", "--out", "again.rer.tar.gz"])
         .expect(0, "...\n", "");
     let read = |name: &str| fs::read(project.folder.path().join(name)).unwrap();
     assert_eq!(read("run.rer.tar.gz"), read("again.rer.tar.gz"));
+}
+
+/// Each format is made of the last run, lies among the bundles, and verifies there.
+#[test]
+fn every_format_is_made_of_a_run() {
+    let project = recorded();
+    for (format, first, suffix, verified) in [
+        ("replay", "[..]: 4 answers, 4 cassettes; verified", ".tar.gz", "replay-bundle/1"),
+        ("rpk", "converted [..] (rer) to [..] (rpk)", ".rpk", "rpk/1.0"),
+        ("model-io", "converted [..] (rer) to [..] (model-io)", ".model_io.json", "model-io/1.0.0"),
+        ("replay-jsonl", "converted [..] (rer) to [..] (replay-jsonl)", ".replay", "replay-jsonl/1"),
+    ] {
+        project.run(&["share", "--as", format]).expect(0, &format!("{first}\n...\n"), "");
+        let json = project.run(&["share", "--as", format, "--out", &format!("given{suffix}"), "--json"]);
+        json.expect(
+            0,
+            &format!(
+                "{{\"out\":\"given{suffix}\",\"format\":\"[..]\",\"digest\":\"sha256:[..]\",\"bytes\":[..]\n"
+            ),
+            "",
+        );
+        let target = format!("given{suffix}");
+        project.run(&["verify", "--json", &target]).expect(
+            0,
+            &format!("{{\"target\":\"{target}[..]\",\"format\":\"{verified}\",\"pass\":true,[..]\n"),
+            // A folder has a summary for people beside the record.
+            if suffix == ".replay" { "reenact: given.replay: 1 other file passed over\n" } else { "" },
+        );
+    }
+    let bundles = project.folder.state().join("bundles");
+    let mut suffixes: Vec<String> = fs::read_dir(bundles)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap().split_once('.').unwrap().1.to_owned())
+        .collect();
+    suffixes.sort();
+    assert_eq!(suffixes, ["model_io.json", "replay", "rpk", "tar.gz"]);
 }
 
 #[test]
@@ -149,7 +183,7 @@ fn a_forged_record_is_not_made_good() {
     fs::write(project.folder.path().join("forged.rer.json"), artifact.replace("R7K2QD", "R7K2QX")).unwrap();
     for arguments in [
         &["redact", "forged.rer.json", "--event", "1", "--out", "out.rer.json"][..],
-        &["bundle", "create", "forged.rer.json", "--as", "rer", "--output", "out.rer.json"],
+        &["share", "forged.rer.json", "--as", "rer", "--out", "out.rer.json"],
     ] {
         project.run(arguments).expect(
             1,
@@ -163,6 +197,6 @@ fn a_forged_record_is_not_made_good() {
     let root = crate::support::root();
     let (theirs, key) = (root.join(theirs), root.join("examples/runs/signer.jwk"));
     project
-        .run(&["bundle", "create", theirs.to_str().unwrap(), "--as", "rer", "--key", key.to_str().unwrap()])
+        .run(&["share", theirs.to_str().unwrap(), "--as", "rer", "--key", key.to_str().unwrap()])
         .expect(2, "", "reenact: a bundle is signed again by the key that signed its artifact ([..]), and none of your keys is that one; [..]\n");
 }

@@ -40,7 +40,7 @@ fn nothing_is_written_in_the_folder_of_the_agent() {
     project.run(&["record", "-q", "--", "sh", "-c", agent, REENACT]).expect(0, "", "");
     project.run(&["verify", "last"]).expect(0, "...\n", "");
     project.run(&["replay", "last", "--", "sh", "-c", agent, REENACT]).expect(0, "", "...\n");
-    project.run(&["bundle", "create", "last", "--as", "rer"]).expect(0, "...\n", "");
+    project.run(&["share", "--as", "rer"]).expect(0, "...\n", "");
     assert_eq!(all_below(&project.folder.path()), Vec::<PathBuf>::new());
     let mut names: Vec<_> =
         fs::read_dir(project.folder.state()).unwrap().map(|entry| entry.unwrap().file_name()).collect();

@@ -1,10 +1,7 @@
-//! `reenact bundle`: one file that carries a run to others.
+//! `reenact bundle`: Replay Bundles, verified, looked into and unpacked. `reenact share` makes them.
 //!
-//! There are two kinds: Replay Bundles hold what a replay needs, RER bundles hold the proof. `create` makes
-//! either, the other three commands are about Replay Bundles. Start reading at `create`; reading archives is
-//! shared here ([`complete_snapshot`]).
+//! Reading archives is shared here: start at [`complete_snapshot`].
 
-mod create;
 mod extract;
 mod inspect;
 mod verify;
@@ -20,7 +17,7 @@ use reenact_verify::{FormatId, Keys, Options, Report, UnreadableTarget};
 
 use crate::output::CommandError;
 
-/// Pack a run into a bundle; check Replay Bundles, look into them, and unpack them
+/// Check Replay Bundles, look into them, and unpack them
 #[derive(clap::Args)]
 #[command(disable_help_subcommand = true)]
 pub(super) struct BundleArgs {
@@ -30,7 +27,6 @@ pub(super) struct BundleArgs {
 
 #[derive(clap::Subcommand)]
 enum BundleCommand {
-    Create(create::BundleCreateArgs),
     Verify(verify::BundleVerifyArgs),
     Inspect(inspect::BundleInspectArgs),
     Extract(extract::BundleExtractArgs),
@@ -40,7 +36,6 @@ impl BundleArgs {
     /// Runs the subcommand.
     pub(super) fn run(&self) -> Result<u8, CommandError> {
         match &self.command {
-            BundleCommand::Create(create) => create.run(),
             BundleCommand::Verify(verify) => verify.run(),
             BundleCommand::Inspect(inspect) => inspect.run(),
             BundleCommand::Extract(extract) => extract.run(),

@@ -1,7 +1,7 @@
 //! `reenact convert`: writes a record of one format in another one, and reports what is lost.
 //!
 //! The conversion is `reenact_run::convert`. This command adds what surrounds it: `source` opens the input,
-//! `target` verifies and writes the output, `report` tells the losses.
+//! `target` verifies and writes the output, `report` tells the losses, and `write` is the whole of it.
 //!
 //! Two rules keep conversion honest. A record that does not verify is converted only with `--force`, and an
 //! RER artifact made of it says so, so that it never becomes a good one. Nothing is written that does not
@@ -10,27 +10,23 @@
 mod report;
 mod source;
 mod target;
+mod write;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use reenact_formats::FormatId;
-use reenact_formats::rer::seal::Signer;
 use reenact_json::Shown;
-use reenact_keys::randomness::{Randomness, SystemRandomness};
 use reenact_keys::{KeyName, SecretKey};
-use reenact_record::RunId;
-use reenact_record::clock::{Clock, SystemClock, timestamp};
-use reenact_run::convert::{ConversionInput, ImportContext, SourceInfo, convert};
-use reenact_verify::Keys;
 
 use crate::config::UserConfig;
 use crate::output::{self, CommandError};
 use crate::runs;
 use crate::runs::KeyFileArgs;
 
-use report::ConversionReport;
-use source::{OpenedSource, SourceRecord};
+pub(super) use report::ConversionReport;
+pub(super) use source::{OpenedSource, SourceRecord};
+pub(super) use write::Conversion;
 
 /// Write a record of one format as one of another, and say what is lost
 ///
@@ -85,7 +81,7 @@ pub(super) struct ConvertArgs {
 /// Parses the name of a format that can be written, for clap.
 fn target_format(name: &str) -> Result<FormatId, String> {
     if name == FormatId::RerBundle.name() {
-        return Err("bundles are made by: reenact bundle create --as rer".into());
+        return Err("bundles are made by: reenact share --as rer".into());
     }
     FormatId::targets().find(|id| id.name() == name).ok_or_else(|| {
         let known: Vec<&str> = FormatId::targets().map(FormatId::name).collect();
@@ -94,7 +90,7 @@ fn target_format(name: &str) -> Result<FormatId, String> {
 }
 
 impl ConvertArgs {
-    /// Converts the record: opens, checks, converts, verifies the output, and writes it.
+    /// Converts the record, and prints the report.
     ///
     /// # Errors
     ///
@@ -110,112 +106,16 @@ impl ConvertArgs {
         target::require_absent(&self.out)?;
         let key = if to_rer { Vec::new() } else { self.key.iter().map(PathBuf::from).collect() };
         let files = KeyFileArgs { key, hmac_key_file: self.hmac_key_file.clone() };
-        let mut keys = runs::load_keys(&files)?;
-        let OpenedSource { name, record, digest, source_bytes } =
-            source::open(&self.input, &keys, self.keep_source)?;
-        let input = match &record {
-            SourceRecord::Run(run, _) => ConversionInput::Run(run),
-            SourceRecord::Other(origin, bytes) => ConversionInput::Foreign(*origin, bytes),
-        };
-        if input.format() == self.to.name() {
-            return Err(CommandError::impossible(format!("{name}: it is {} already", self.to.name())));
-        }
-        self.require_verified(&name, &record)?;
-        if to_rer {
-            require_restorable_names(&name, &record)?;
-        }
-        let signing = if to_rer { Some(self.signing_key()?) } else { None };
-        let verifies = match &record {
-            SourceRecord::Run(_, report) => Some(report.pass()),
-            SourceRecord::Other(..) => None,
-        };
-        let found =
-            SourceInfo { digest, original_bytes: source_bytes.as_deref(), verified: verifies, keys: &keys };
-        let converted = with_sealing(signing.as_ref(), |sealing| convert(input, found, self.to, sealing))?
-            .map_err(|error| {
-                CommandError::impossible(format!("{name}: {}", Shown::whole(&error.to_string())))
-            })?;
-        let mut report = ConversionReport {
-            source: (&name, input.format(), digest),
-            target: (self.to.name(), &self.out),
-            verifies,
-            converted: &converted,
-            signed_by: signing.as_ref().map(|(name, _)| name.as_str()),
-            digest: None,
-        };
-        if self.deny_loss && !converted.losses.is_empty() {
-            output::print(&if self.json { report.json() } else { report.text() })?;
-            return Err(CommandError::refused("nothing was written: --deny-loss"));
-        }
-        self.require_verified_import(&name, &converted.doubts)?;
-        if let Some((_, key)) = &signing {
-            keys.add_supplied(key.public_key());
-        }
-        self.check_output(&converted, &keys)?;
-        report.digest = Some(target::write(&self.out, &converted)?);
+        let keys = runs::load_keys(&files)?;
+        let source = source::open(&self.input, &keys, self.keep_source)?;
+        let conversion =
+            Conversion { to: self.to, out: &self.out, deny_loss: self.deny_loss, force: self.force };
+        let report = conversion.write(source, keys, || self.signing_key())?;
         output::print(&if self.json { report.json() } else { report.text() })?;
-        Ok(0)
-    }
-
-    /// Refuses a source that does not verify, unless `--force` is given: its content may not be what was recorded.
-    fn require_verified(&self, name: &str, record: &SourceRecord) -> Result<(), CommandError> {
-        let SourceRecord::Run(_, report) = record else { return Ok(()) };
-        if report.pass() {
-            return Ok(());
+        match report.digest {
+            Some(_) => Ok(0),
+            None => Err(CommandError::refused("nothing was written: --deny-loss")),
         }
-        if self.force {
-            output::print_notice(&format!(
-                "{name}: this record does not verify; it is converted because of --force"
-            ));
-            return Ok(());
-        }
-        Err(CommandError::impossible(format!(
-            "{name}: this record does not verify, so what it holds may not be what was recorded (E_NOT_VERIFIED)\n  {}\nconvert it all the same with --force",
-            report.reasons.join("\n  ")
-        )))
-    }
-
-    /// Refuses an RER record whose own source did not verify, unless `--force` is given.
-    ///
-    /// The seal of an imported record says who converted it; it proves nothing about the source.
-    fn require_verified_import(&self, name: &str, doubts: &[String]) -> Result<(), CommandError> {
-        if doubts.is_empty() {
-            return Ok(());
-        }
-        if self.force {
-            output::print_notice(&format!(
-                "{name}: the record that this was imported from does not verify; it is converted because of --force"
-            ));
-            return Ok(());
-        }
-        Err(CommandError::impossible(format!(
-            "{name}: the record that this was imported from does not verify, so what it holds may not be what was recorded (E_NOT_VERIFIED)\n  {}\nconvert it all the same with --force",
-            doubts.join("\n  ")
-        )))
-    }
-
-    /// Refuses to write an output that does not verify. With `--force`, an original that did not verify
-    /// before comes back as it was.
-    fn check_output(
-        &self,
-        converted: &reenact_run::convert::Converted,
-        keys: &Keys,
-    ) -> Result<(), CommandError> {
-        let report = target::verify_output(converted, keys);
-        if report.pass() {
-            return Ok(());
-        }
-        let reasons = report.reasons.join("\n  ");
-        if converted.is_restored && self.force {
-            output::print_notice(&format!(
-                "what comes back does not verify, as the original did not:\n  {reasons}"
-            ));
-            return Ok(());
-        }
-        let advice = if converted.is_restored { "\nwrite it all the same with --force" } else { "" };
-        Err(CommandError::impossible(format!(
-            "nothing was written, since it would not verify (E_NOT_VERIFIED):\n  {reasons}{advice}"
-        )))
     }
 
     /// Returns the key that signs an RER artifact: that of `--key`, or the default key, which is created if
@@ -245,55 +145,4 @@ impl ConvertArgs {
         let key = store.load(&name).map_err(failed)?;
         Ok((name, key))
     }
-}
-
-/// Refuses an import whose file names the conversion back could not write: it creates no folders inside a
-/// record and no hidden files. Replay Bundles are archives, and keep any name.
-fn require_restorable_names(name: &str, record: &SourceRecord) -> Result<(), CommandError> {
-    let SourceRecord::Run(run, _) = record else { return Ok(()) };
-    let is_bundle = run.payload_format() == FormatId::ReplayBundle;
-    match run.files().find(|(file, _)| !is_bundle && !target::is_plain_name(file)) {
-        Some((file, _)) => Err(CommandError::impossible(format!(
-            "{name}: \"{}\" could not be written on the way back, which makes no folders inside a record and no hidden files; take it out first",
-            Shown::new(file)
-        ))),
-        None => Ok(()),
-    }
-}
-
-/// Calls `work` with everything that sealing needs: the time, fresh salts, a run id and a signer.
-///
-/// Where nothing is sealed the signer is a throwaway key, since the conversion takes one in any case.
-fn with_sealing<T>(
-    signing: Option<&(KeyName, SecretKey)>,
-    work: impl FnOnce(&mut ImportContext<'_>) -> T,
-) -> Result<T, CommandError> {
-    let failed = |error: String| CommandError::impossible(error);
-    let run_id = RunId::generate().map_err(|error| failed(error.to_string()))?.to_string();
-    let now = timestamp(SystemClock::start().now());
-    let (mut pool, mut used) = (vec![0; 16 << 10], 16 << 10);
-    let mut salts = || {
-        if used + 16 > pool.len() {
-            SystemRandomness.fill(&mut pool).ok()?;
-            used = 0;
-        }
-        used += 16;
-        pool.get(used - 16..used)?.try_into().ok()
-    };
-    let throwaway_key;
-    let signer: &dyn Signer = match signing {
-        Some((_, key)) => key,
-        None => {
-            throwaway_key = SecretKey::generate().map_err(|error| failed(error.to_string()))?;
-            &throwaway_key
-        }
-    };
-    let mut sealing = ImportContext {
-        run_id: &run_id,
-        version: env!("CARGO_PKG_VERSION"),
-        now: &now,
-        salts: &mut salts,
-        signer,
-    };
-    Ok(work(&mut sealing))
 }

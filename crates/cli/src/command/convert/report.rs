@@ -11,43 +11,44 @@
 //! A loss is a path of the source with a reason; losses with the same reason and similar paths share a line.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::PathBuf;
 
 use reenact_json::print::{self, PrintObjectWriter};
 use reenact_json::{Digest, Shown};
+use reenact_keys::KeyName;
 use reenact_run::convert::{Converted, Loss};
 
 use crate::quantity;
 
 /// Facts that the report is made of.
-pub(super) struct ConversionReport<'a> {
+pub(in crate::command) struct ConversionReport {
     /// Printable name, format and SHA-256 of the source.
-    pub(super) source: (&'a str, &'static str, Digest),
+    pub(in crate::command) source: (String, &'static str, Digest),
     /// Format and path of the output.
-    pub(super) target: (&'static str, &'a Path),
+    pub(in crate::command) target: (&'static str, PathBuf),
     /// True if the source verifies; `None` for a format that carries no proof.
-    pub(super) verifies: Option<bool>,
-    pub(super) converted: &'a Converted,
+    pub(in crate::command) verifies: Option<bool>,
+    pub(in crate::command) converted: Converted,
     /// Name of the key that signed an RER artifact.
-    pub(super) signed_by: Option<&'a str>,
+    pub(in crate::command) signed_by: Option<KeyName>,
     /// SHA-256 of the main file; `None` if nothing was written.
-    pub(super) digest: Option<Digest>,
+    pub(in crate::command) digest: Option<Digest>,
 }
 
 /// Number of losses that the text lists; the rest is counted.
 const MAX_LOSS_LINES: usize = 20;
 
-impl ConversionReport<'_> {
+impl ConversionReport {
     /// Returns the report for people.
-    pub(super) fn text(&self) -> String {
-        let (source, from, _) = self.source;
-        let (to, path) = self.target;
+    pub(in crate::command) fn text(&self) -> String {
+        let (source, from, _) = &self.source;
+        let (to, path) = &self.target;
         let path = path.to_string_lossy();
         let mut text = match self.digest {
             Some(_) => format!("converted {source} ({from}) to {} ({to})", Shown::whole(&path)),
             None => format!("{source} ({from}) was not converted to {to}"),
         };
-        if let (Some(key), Some(_)) = (self.signed_by, self.digest) {
+        if let (Some(key), Some(_)) = (&self.signed_by, self.digest) {
             let _ = write!(text, ", sealed with the key \"{key}\"");
         }
         text.push('\n');
@@ -90,19 +91,19 @@ impl ConversionReport<'_> {
     }
 
     /// Returns the report as one line of JSON, with the path of every loss.
-    pub(super) fn json(&self) -> String {
-        let (source, from, digest) = self.source;
-        let (to, path) = self.target;
+    pub(in crate::command) fn json(&self) -> String {
+        let (source, from, digest) = &self.source;
+        let (to, path) = &self.target;
         let mut line = String::new();
         let mut object = PrintObjectWriter::open(&mut line);
         let mut of_source = PrintObjectWriter::open(object.name("source"));
-        of_source.string("path", source);
-        of_source.string("format", from);
+        of_source.string("path", source.as_str());
+        of_source.string("format", *from);
         of_source.string("digest", format!("sha256:{digest}").as_str());
         of_source.boolean("verifies", self.verifies);
         of_source.close();
         let mut of_target = PrintObjectWriter::open(object.name("target"));
-        of_target.string("format", to);
+        of_target.string("format", *to);
         of_target.string("path", path.to_string_lossy().as_ref());
         let written = self.digest.map(|digest| format!("sha256:{digest}"));
         of_target.string("digest", written.as_deref());
@@ -111,9 +112,16 @@ impl ConversionReport<'_> {
         of_target.strings("files", &names);
         of_target.close();
         object.boolean("lossless", self.converted.losses.is_empty());
+        self.write_losses(object.name("losses"));
+        object.close();
+        line + "\n"
+    }
+
+    /// Appends a list with the path of every loss.
+    pub(in crate::command) fn write_losses(&self, out: &mut String) {
         let losses = self.converted.losses.iter();
         let each = losses.flat_map(|loss| loss.paths().map(move |path| (path, loss)));
-        print::write_list(each, object.name("losses"), |(path, loss), out| {
+        print::write_list(each, out, |(path, loss), out| {
             let mut object = PrintObjectWriter::open(out);
             object.string("path", path.as_str());
             object.string("reason", loss.reason);
@@ -122,7 +130,5 @@ impl ConversionReport<'_> {
             }
             object.close();
         });
-        object.close();
-        line + "\n"
     }
 }

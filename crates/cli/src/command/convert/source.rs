@@ -23,7 +23,7 @@ use crate::output::CommandError;
 use crate::runs;
 
 /// The record to convert.
-pub(super) enum SourceRecord {
+pub(in crate::command) enum SourceRecord {
     /// A record that can be verified, with the report on it.
     Run(Box<Run>, Box<Report>),
     /// A record of a format that only conversion knows.
@@ -31,14 +31,14 @@ pub(super) enum SourceRecord {
 }
 
 /// An opened input.
-pub(super) struct OpenedSource {
+pub(in crate::command) struct OpenedSource {
     /// Name for messages; safe to print.
-    pub(super) name: String,
-    pub(super) record: SourceRecord,
+    pub(in crate::command) name: String,
+    pub(in crate::command) record: SourceRecord,
     /// SHA-256 of the file; of a folder or a pack, that of its main file.
-    pub(super) digest: Digest,
+    pub(in crate::command) digest: Digest,
     /// Bytes of that file, if `--keep-source` asks for them.
-    pub(super) source_bytes: Option<Vec<u8>>,
+    pub(in crate::command) source_bytes: Option<Vec<u8>>,
 }
 
 /// Opens the input. With `keep`, the bytes of its main file are returned too.

@@ -88,7 +88,7 @@ fn write_artifact_beside(
         Shown::whole(&artifact),
     ));
     output::print_notice(&format!(
-        "with {}: reenact bundle create {} --as rer --blob FILE --output {}",
+        "with {}: reenact share {} --as rer --blob FILE --out {}",
         if absent.len() == 1 { "that file" } else { "those files" },
         shell_quoted(&artifact),
         shell_quoted(&out),

@@ -9,18 +9,18 @@ use reenact_json::print::PrintObjectWriter;
 use reenact_json::{Digest, Limits, Shown};
 use reenact_verify::disk;
 
-use super::BundleCreateArgs;
+use super::ShareArgs;
 use crate::output::{self, CommandError};
 use crate::quantity;
 use crate::sealed_record::SealedRecord;
 
-impl BundleCreateArgs {
+impl ShareArgs {
     /// Binds the artifact to the bundle, signs it again, and packs it with the files that its events speak of.
     ///
     /// # Errors
     ///
     /// If the record does not verify, the user does not have its key, or a file is missing.
-    pub(super) fn create_rer_bundle(&self) -> Result<u8, CommandError> {
+    pub(super) fn share_rer_bundle(&self) -> Result<u8, CommandError> {
         let mut sealed = SealedRecord::open(&self.run, &self.keys)?;
         sealed.require_verified()?;
         for path in &self.blob {
@@ -42,7 +42,7 @@ impl BundleCreateArgs {
         let bytes = bound
             .pack(&blobs, content, Vec::new())
             .map_err(|error| CommandError::impossible(error.to_string()))?;
-        let written = self.write(&sealed.run, "rer.tar.gz", &bytes)?;
+        let written = self.write_bundle(&sealed.run, &bytes)?;
         let name = written.path.to_string_lossy();
         output::print(&if self.json {
             let mut line = String::new();

@@ -25,29 +25,23 @@ use reenact_run::convert::export::replay_bundle::{TRACE, bundle_parts, new_manif
 use reenact_run::convert::{ExportContext, Losses};
 use reenact_verify::disk;
 
-use super::BundleCreateArgs;
+use super::ShareArgs;
 use crate::output::{self, CommandError};
+use crate::sealed_record::require_verified;
 use crate::{quantity, runs};
 
 /// Version of this program, which the manifest names as its writer.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-impl BundleCreateArgs {
+impl ShareArgs {
     /// Packs the run, and prints which answers are in the bundle and which are not.
     ///
     /// # Errors
     ///
     /// If the record does not verify, or was imported from one that did not.
-    pub(super) fn create_replay_bundle(&self) -> Result<u8, CommandError> {
+    pub(super) fn share_replay_bundle(&self) -> Result<u8, CommandError> {
         let runs::OpenedRun { path, run, report } = runs::open(&self.run, &self.keys)?;
-        if !report.pass() {
-            let (name, why) = (path.to_string_lossy(), report.reasons.first().map_or("", String::as_str));
-            return Err(CommandError::refused(format!(
-                "{}: it does not verify, so nothing was made of it: {}; `reenact verify` says more, and --key gives a key",
-                Shown::whole(&name),
-                Shown::whole(why)
-            )));
-        }
+        require_verified(&path, &report)?;
         if run.is_imported() && !was_verified_on_import(&run) {
             let name = path.to_string_lossy();
             return Err(CommandError::refused(format!(
@@ -92,7 +86,7 @@ impl BundleCreateArgs {
             files.iter().map(|(name, content)| NewBundleFile { name, content }).collect();
         let bytes = write(&manifest, &new, Vec::new())
             .map_err(|error| CommandError::impossible(error.to_string()))?;
-        let written = self.write(&run, "tar.gz", &bytes)?;
+        let written = self.write_bundle(&run, &bytes)?;
 
         let (complete, incomplete) = (parts.coverage.complete.len(), parts.coverage.incomplete.len());
         let name = written.path.to_string_lossy();

@@ -1,0 +1,156 @@
+//! `reenact share`: makes one file of a run for others, which is verified before it gets its name.
+//!
+//! `rer` makes RER bundles, `replay` makes Replay Bundles, `converted` the other formats; [`format`] is their table.
+//! Start reading at `ShareArgs::run`.
+
+mod converted;
+mod format;
+mod replay;
+mod rer;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use reenact_json::{Digest, Shown};
+use reenact_keys::durable::{self, Readers};
+use reenact_record::RunId;
+use reenact_run::Run;
+use reenact_verify::{Options, verify};
+
+use crate::output::CommandError;
+use crate::runs;
+use crate::runs::KeyFileArgs;
+use format::{ShareFormat, ShareFormatParser};
+
+/// Make one file of a run for others: the proof, what a replay needs, or another format
+///
+/// An RER bundle (`--as rer`) holds the proof: the artifact, its manifest, the public key, and the files that its events speak
+/// of. The artifact is bound to the manifest and signed again, which takes the key that signed it.
+///
+/// A Replay Bundle (`--as replay`) holds what a replay needs: the trace of prompts and responses, a cassette for each exchange, the
+/// config that is named, and what came out. Any record that holds answers can be made one. The same run gives the same bytes: no clock,
+/// no path of this machine.
+///
+/// The other formats hold what has a place in them; what is lost is told. `reenact convert` does the same for any record, and has more options.
+///
+/// Whatever is made is verified before it gets its name; what does not verify is not written, and nothing that is there is replaced.
+/// Prompts and answers are in it as they were recorded: `reenact redact` withholds some of them first.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  reenact share --as rer\n  reenact share last --as replay --config eval.yaml\n  reenact share run.rer.json --as rpk --out run.rpk\n  reenact share 0198c2 --as replay-jsonl --out session --json"
+)]
+pub(crate) struct ShareArgs {
+    /// A file, a run id, the beginning of one, or `last`
+    #[arg(value_name = "RUN", default_value = "last")]
+    run: OsString,
+
+    /// What to make of it
+    #[arg(long = "as", value_name = "FORMAT", value_parser = ShareFormatParser)]
+    form: ShareFormat,
+
+    /// Where to write it (default: `bundles/` in the state folder, under the run's id)
+    #[arg(long, value_name = "PATH")]
+    out: Option<PathBuf>,
+
+    /// The config of the run, for a Replay Bundle
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// A report of the run in JUnit's format, for a Replay Bundle
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+
+    /// A report of the run in SARIF, for a Replay Bundle
+    #[arg(long, value_name = "FILE")]
+    sarif: Option<PathBuf>,
+
+    /// A file that an event of the run says was written, for an RER bundle; may be given more than once
+    #[arg(long, value_name = "FILE")]
+    blob: Vec<PathBuf>,
+
+    #[command(flatten)]
+    keys: KeyFileArgs,
+
+    /// The result as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl ShareArgs {
+    /// Makes what `--as` names. Options of another format are refused.
+    pub(crate) fn run(&self) -> Result<u8, CommandError> {
+        self.require_fitting_options()?;
+        match self.form {
+            ShareFormat::Rer => self.share_rer_bundle(),
+            ShareFormat::Replay => self.share_replay_bundle(),
+            ShareFormat::Rpk | ShareFormat::ModelIo | ShareFormat::ReplayJsonl => self.share_converted(),
+        }
+    }
+
+    /// Refuses an option that the format has no use for.
+    fn require_fitting_options(&self) -> Result<(), CommandError> {
+        let given = [
+            ("--config", self.config.is_some(), ShareFormat::Replay),
+            ("--junit", self.junit.is_some(), ShareFormat::Replay),
+            ("--sarif", self.sarif.is_some(), ShareFormat::Replay),
+            ("--blob", !self.blob.is_empty(), ShareFormat::Rer),
+        ];
+        match given.into_iter().find(|(_, is_given, of)| *is_given && *of != self.form) {
+            None => Ok(()),
+            Some((name, _, ShareFormat::Rer)) => {
+                Err(CommandError::impossible(format!("{name} is for RER bundles (--as rer)")))
+            }
+            Some((name, ..)) => {
+                Err(CommandError::impossible(format!("{name} is for Replay Bundles (--as replay)")))
+            }
+        }
+    }
+
+    /// Verifies the bytes of a bundle, and writes them to their file.
+    ///
+    /// # Errors
+    ///
+    /// If the bundle does not verify, or the file exists.
+    fn write_bundle(&self, run: &Run, bytes: &[u8]) -> Result<WrittenBundle, CommandError> {
+        let report = verify(bytes, &runs::load_keys(&self.keys)?, &Options::default());
+        if !report.pass() {
+            let why = report.reasons.first().map_or("", String::as_str);
+            let message =
+                format!("what was made does not verify, and was not written: {}", Shown::whole(why));
+            return Err(CommandError::refused(message));
+        }
+        let path = self.destination(run)?;
+        durable::create(&path, bytes, Readers::Owner)
+            .map_err(|error| CommandError::unwritable(&path, &error))?;
+        Ok(WrittenBundle { path, digest: Digest::of(bytes), size: bytes.len() as u64 })
+    }
+
+    /// Returns the path to write to: `--out`, or `bundles/<run id>` with the suffix of the format in the state folder.
+    ///
+    /// A run id that is no [`RunId`] is refused, because it must never become a path.
+    fn destination(&self, run: &Run) -> Result<PathBuf, CommandError> {
+        if let Some(out) = &self.out {
+            return Ok(out.clone());
+        }
+        let id: RunId = run.id().parse().map_err(|_| {
+            let id = Shown::new(run.id());
+            CommandError::impossible(format!(
+                "the run's id is not one that reenact gives ({id}): name a file with --out"
+            ))
+        })?;
+        let (_, suffix) = self.form.target();
+        runs::writable_run_store()?
+            .create_bundle_path(id, suffix)
+            .map_err(|error| CommandError::impossible(error.to_string()))
+    }
+}
+
+/// A bundle that was written.
+struct WrittenBundle {
+    /// Path of the file, as it was given or made up.
+    path: PathBuf,
+    /// SHA-256 of the file.
+    digest: Digest,
+    /// Size of the file in bytes.
+    size: u64,
+}
