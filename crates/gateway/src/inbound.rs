@@ -14,6 +14,7 @@ use http::{Extensions, Method, Version};
 use http_body::Body;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
+use reenact_wire::request_path::resolved_path;
 
 use crate::client_socket;
 use crate::config::GatewayLimits;
@@ -75,7 +76,7 @@ impl RequestGate {
         Ok(Some(RoutedRequest { route, path, head }))
     }
 
-    /// Splits the path behind the token into a route and the path at its vendor.
+    /// Splits the path behind the token into a route and the path at its vendor, in which the vendor's version stands once.
     fn find_route(&self, rest: &str) -> Result<(Arc<VendorRoute>, PathAndQuery), RejectedRequest> {
         let end = rest.find(['/', '?']).unwrap_or(rest.len());
         let (name, path) = rest.split_at(end);
@@ -85,8 +86,9 @@ impl RequestGate {
             ));
         };
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        let resolved = resolved_path(route.vendor, route.upstream.base_path(), &path);
         // Part of an address that was parsed, so this does not fail in practice.
-        let path = PathAndQuery::try_from(path).map_err(|_| RejectedRequest::NoSuchAddress)?;
+        let path = PathAndQuery::try_from(&*resolved).map_err(|_| RejectedRequest::NoSuchAddress)?;
         Ok((Arc::clone(route), path))
     }
 

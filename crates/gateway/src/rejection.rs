@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use http::header::{CONNECTION, UPGRADE};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use reenact_wire::{Vendor, error_reply};
 
@@ -49,13 +50,20 @@ impl RejectedRequest {
                 "reenact_request_too_large",
                 &format!("reenact: the request is longer than {limit} bytes"),
             ),
-            Self::Upgrade(route) => vendor_error(
-                route.vendor,
-                StatusCode::NOT_IMPLEMENTED,
-                "invalid_request_error",
-                "reenact_no_websocket",
-                "reenact: WebSockets cannot be recorded yet; use the HTTP interface",
-            ),
+            // Clients that also speak HTTP turn to it at once on this status, and after several attempts on others.
+            Self::Upgrade(route) => {
+                let mut response = vendor_error(
+                    route.vendor,
+                    StatusCode::UPGRADE_REQUIRED,
+                    "invalid_request_error",
+                    "reenact_no_websocket",
+                    "reenact: WebSockets are not relayed; use the HTTP interface",
+                );
+                let headers = response.headers_mut();
+                headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+                headers.insert(UPGRADE, HeaderValue::from_static("HTTP/1.1"));
+                response
+            }
         }
     }
 }

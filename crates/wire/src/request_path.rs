@@ -3,7 +3,10 @@
 //! A recorder that only observes recognises an interface by the end of its path, because proxies add prefixes of their own
 //! ([`Endpoint::of`]). Under an envelope a path is exactly the upstream's base path, at most one prefix of the vendor, and the path of
 //! an interface: whatever else a server may make of it is not known. Start reading at [`judge_path`].
+//!
+//! Clients of one vendor disagree on whether the version, such as `/v1`, is part of the base address; [`resolved_path`] has it once.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use crate::protocol::{Endpoint, PROTOCOLS};
@@ -68,6 +71,47 @@ pub fn judge_path(
     let known = find(vendor, method, rest).ok_or(PathFault::Unknown)?;
     check_query(vendor, query.unwrap_or_default(), allowed)?;
     Ok(known)
+}
+
+/// Returns a path, with its query, in which the vendor's version stands once below the upstream's base path: it is added if it is
+/// missing, and a repetition is taken out. Only paths of known interfaces are changed.
+///
+/// ```
+/// use reenact_wire::Vendor;
+/// use reenact_wire::request_path::resolved_path;
+///
+/// assert_eq!(resolved_path(Vendor::ANTHROPIC, "", "/messages"), "/v1/messages");
+/// assert_eq!(resolved_path(Vendor::ANTHROPIC, "", "/v1/messages"), "/v1/messages");
+/// assert_eq!(resolved_path(Vendor::ANTHROPIC, "/v1", "/v1/v1/messages"), "/v1/messages");
+/// ```
+pub fn resolved_path<'p>(vendor: Vendor, base: &str, path: &'p str) -> Cow<'p, str> {
+    let version = vendor.0.version;
+    let root = match base.strip_suffix(version) {
+        Some(root) => root,
+        None if vendor.base_path().is_empty() => base,
+        // A base address that lacks the version on purpose: the server has none.
+        None => return path.into(),
+    };
+    let Some(below) = path.strip_prefix(root).filter(|_| !version.is_empty()) else { return path.into() };
+    let (mut rest, mut versions) = (below, 0);
+    while let Some(behind) = rest.strip_prefix(version).filter(|behind| behind.starts_with('/')) {
+        (rest, versions) = (behind, versions + 1);
+    }
+    if versions == 1 || !begins_like_an_interface(vendor, rest) {
+        return path.into();
+    }
+    format!("{root}{version}{rest}").into()
+}
+
+/// Returns true if the first segment of a path is that of an interface which the vendor speaks.
+fn begins_like_an_interface(vendor: Vendor, path: &str) -> bool {
+    let first = |path: &str| path.split(['/', '?']).next().map(str::to_owned);
+    let spoken =
+        PROTOCOLS.into_iter().filter(|endpoint| endpoint.vendor().is_none_or(|of| vendor.speaks(of)));
+    let templates = spoken.flat_map(|endpoint| endpoint.paths().1).chain(vendor.0.toolless_paths);
+    let wanted = path.strip_prefix('/').and_then(first);
+    wanted
+        .is_some_and(|wanted| templates.into_iter().any(|template| first(template).as_ref() == Some(&wanted)))
 }
 
 /// Returns true if every server reads a path as it stands: no percent signs, semicolons, empty segments, dots that lead up, backslashes
@@ -244,6 +288,50 @@ mod tests {
             (Vendor::GEMINI, "GET", "/v1beta/models/g:generateContent"),
         ] {
             assert_eq!(judge(vendor, "", method, path), Err(PathFault::Unknown), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_version_stands_once() {
+        for (vendor, base, path, resolved) in [
+            (
+                Vendor::ANTHROPIC,
+                "",
+                "/messages/count_tokens?beta=true",
+                "/v1/messages/count_tokens?beta=true",
+            ),
+            (Vendor::ANTHROPIC, "", "/models?limit=1", "/v1/models?limit=1"),
+            (Vendor::ANTHROPIC, "", "/messages/batches", "/v1/messages/batches"),
+            (Vendor::ANTHROPIC, "", "/v1/v1/messages", "/v1/messages"),
+            (Vendor::ANTHROPIC, "/v1", "/v1/messages", "/v1/messages"),
+            (Vendor::ANTHROPIC, "/v1", "/v1/v1/messages", "/v1/messages"),
+            (Vendor::ANTHROPIC, "/api", "/api/messages", "/api/v1/messages"),
+            (Vendor::OPENAI, "/v1", "/chat/completions", "/v1/chat/completions"),
+            (Vendor::OPENAI, "/v1", "/v1/v1/v1/models", "/v1/models"),
+            (Vendor::OPENAI, "/x/v1", "/x/responses", "/x/v1/responses"),
+            (Vendor::GEMINI, "", "/models/g:generateContent", "/v1beta/models/g:generateContent"),
+            (Vendor::GEMINI, "", "/v1beta/v1beta/models", "/v1beta/models"),
+            (Vendor::GROQ, "/openai/v1", "/chat/completions", "/openai/v1/chat/completions"),
+            (Vendor::OPENROUTER, "/api/v1", "/api/v1/api/v1/messages", "/api/v1/messages"),
+        ] {
+            assert_eq!(resolved_path(vendor, base, path), resolved, "{base} {path}");
+        }
+        for (vendor, base, path) in [
+            (Vendor::ANTHROPIC, "", "/"),
+            (Vendor::ANTHROPIC, "", "/v1"),
+            (Vendor::ANTHROPIC, "", "/api/event_logging/batch"),
+            (Vendor::ANTHROPIC, "", "/messagesx"),
+            (Vendor::ANTHROPIC, "", "//messages"),
+            (Vendor::ANTHROPIC, "", "/%6dessages"),
+            // A server without a version, as its address says, and paths outside of the base path.
+            (Vendor::OPENAI, "", "/chat/completions"),
+            (Vendor::OPENAI, "/proxy", "/proxy/chat/completions"),
+            (Vendor::OPENAI, "/x/v1", "/chat/completions"),
+            (Vendor::GEMINI, "", "/v1/models/g:generateContent"),
+            (Vendor::AZURE, "", "/openai/deployments/d/chat/completions"),
+            (Vendor::OLLAMA, "", "/api/chat"),
+        ] {
+            assert_eq!(resolved_path(vendor, base, path), path, "{base} {path}");
         }
     }
 

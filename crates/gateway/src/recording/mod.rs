@@ -88,8 +88,8 @@ impl RecordingProxy {
     pub(crate) fn record_rejection(&self, refusal: &RejectedRequest) {
         match refusal {
             RejectedRequest::Upgrade(route) => {
-                self.capture
-                    .record_gap(&format!("WebSocket to {}", route.name), "WebSockets cannot be recorded yet");
+                let why = "it was refused with status 426, because WebSockets are not relayed; what its client then sent over HTTP is recorded";
+                self.capture.record_gap(&format!("WebSocket to {}", route.name), why);
             }
             RejectedRequest::TooLong(route, limit) => {
                 let why = format!("it was longer than {limit} bytes and was refused");

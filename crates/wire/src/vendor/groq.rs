@@ -14,6 +14,7 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
     key_variables: &["GROQ_API_KEY"],
     origin: Some("https://api.groq.com"),
     base_path: "/openai/v1",
+    version: "/openai/v1",
     path_prefixes: &["/openai/v1"],
     ..COMPATIBLE
 };

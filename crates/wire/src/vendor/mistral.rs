@@ -11,5 +11,6 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
     key_variables: &["MISTRAL_API_KEY"],
     origin: Some("https://api.mistral.ai"),
     base_path: "/v1",
+    version: "/v1",
     ..COMPATIBLE
 };

@@ -84,6 +84,9 @@ pub(crate) struct VendorRow {
     pub(crate) origin: Option<&'static str>,
     /// Path of the default base address behind the origin; empty, or with a leading slash.
     pub(crate) base_path: &'static str,
+    /// Beginning of every path of the interfaces, such as `/v1`. It is the end of the base address, or else clients add it. Empty if there
+    /// is none, or several.
+    pub(crate) version: &'static str,
     /// Beginnings that a path may have behind the upstream's base path, under an envelope, each with a leading slash; the empty one
     /// counts without being named. A segment `*` names a model.
     pub(crate) path_prefixes: &'static [&'static str],

@@ -16,6 +16,7 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
     speaks: &["openai", "anthropic"],
     origin: Some("https://openrouter.ai"),
     base_path: "/api/v1",
+    version: "/api/v1",
     path_prefixes: &["/api/v1"],
     ..COMPATIBLE
 };

@@ -19,6 +19,7 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
     speaks: &["gemini", "anthropic"],
     // Every region has an address of its own.
     origin: None,
+    version: "",
     path_prefixes: &[
         "/v1/projects/*/locations/*/publishers/google",
         "/v1beta1/projects/*/locations/*/publishers/google",

@@ -12,5 +12,6 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
     speaks: &["openai", "anthropic"],
     origin: Some("https://api.x.ai"),
     base_path: "/v1",
+    version: "/v1",
     ..COMPATIBLE
 };

@@ -23,6 +23,7 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
     speaks: &[],
     origin: Some("https://api.anthropic.com"),
     base_path: "",
+    version: "/v1",
     path_prefixes: &["/v1"],
     match_key_headers: &["anthropic-beta", "anthropic-version"],
     non_model_segments: &[],

@@ -21,6 +21,7 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
     speaks: &[],
     origin: Some("https://generativelanguage.googleapis.com"),
     base_path: "",
+    version: "/v1beta",
     path_prefixes: &["/v1beta", "/v1", "/v1alpha"],
     match_key_headers: &[],
     non_model_segments: &["cachedContents", "corpora", "fileSearchStores", "files"],

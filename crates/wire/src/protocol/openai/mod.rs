@@ -27,6 +27,7 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
     speaks: &[],
     origin: Some("https://api.openai.com"),
     base_path: "/v1",
+    version: "/v1",
     // Azure's addresses name the model, as a deployment.
     path_prefixes: &["/v1", "/openai/v1", "/openai/deployments/*", "/deployments/*"],
     prices: &PRICES,
@@ -42,6 +43,7 @@ pub(crate) const COMPATIBLE: VendorRow = VendorRow {
     speaks: &["openai"],
     origin: None,
     base_path: "",
+    version: "",
     path_prefixes: &["/v1"],
     match_key_headers: &["openai-beta"],
     non_model_segments: &[],
