@@ -3,7 +3,7 @@
 //! | purpose | commands |
 //! |---|---|
 //! | record a run | `record`, `recover`, `demo` |
-//! | look at a run | `verify`, `show`, `replay` |
+//! | look at a run | no command, `verify`, `show`, `replay` |
 //! | give a run to others | `share`, `convert`, `redact`, `bundle`, `migrate` |
 //! | permissions | `policy` |
 //! | keys; this machine and prices | `keys`, `doctor` |
@@ -21,6 +21,7 @@ mod doctor;
 mod hash;
 mod keys;
 mod migrate;
+mod overview;
 mod policy;
 mod record;
 mod recover;
@@ -45,10 +46,19 @@ pub(crate) use renamed::suggest_name;
 
 /// The flight recorder for AI agents: record a run once, prove what it was, run it back.
 #[derive(Parser)]
-#[command(name = "reenact", version, disable_help_subcommand = true, max_term_width = 110)]
+#[command(
+    name = "reenact",
+    version,
+    disable_help_subcommand = true,
+    args_conflicts_with_subcommands = true,
+    max_term_width = 110
+)]
 pub(crate) struct ReenactArgs {
     #[command(subcommand)]
-    command: ReenactCommand,
+    command: Option<ReenactCommand>,
+
+    #[command(flatten)]
+    overview: overview::OverviewArgs,
 }
 
 #[derive(Subcommand)]
@@ -73,13 +83,14 @@ enum ReenactCommand {
     Doctor(doctor::DoctorArgs),
 }
 
-/// Runs the command that was parsed, and returns its exit code.
+/// Runs the command that was parsed, or the overview if there is none, and returns its exit code.
 ///
 /// # Errors
 ///
 /// A message with the exit code 1 or 2; see [`CommandError`].
 pub(crate) fn run(arguments: ReenactArgs) -> Result<u8, CommandError> {
-    match arguments.command {
+    let Some(command) = arguments.command else { return arguments.overview.run() };
+    match command {
         ReenactCommand::Demo(demo) => demo.run(),
         ReenactCommand::DemoAgent(agent) => agent.run(),
         ReenactCommand::Record(record) => record.run(),

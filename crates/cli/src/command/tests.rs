@@ -58,7 +58,7 @@ fn the_tree_is_consistent() {
 fn recorded_command(words: &[&str]) -> Vec<String> {
     let words = ["reenact", "record"].iter().chain(words);
     match ReenactArgs::try_parse_from(words) {
-        Ok(ReenactArgs { command: ReenactCommand::Record(record) }) => {
+        Ok(ReenactArgs { command: Some(ReenactCommand::Record(record)), .. }) => {
             record.command.iter().map(|word| word.to_string_lossy().into_owned()).collect()
         }
         Ok(_) => panic!("another command"),
@@ -94,7 +94,7 @@ fn an_option_that_record_does_not_know_is_no_agent() {
 #[test]
 fn the_run_is_the_last_one_unless_it_is_named() {
     let run = |words: &[&str]| match ReenactArgs::try_parse_from(words).map(|arguments| arguments.command) {
-        Ok(ReenactCommand::Replay(replay)) => (replay.run, replay.command),
+        Ok(Some(ReenactCommand::Replay(replay))) => (replay.run, replay.command),
         Ok(_) => panic!("another command"),
         Err(error) => panic!("{error}"),
     };

@@ -33,6 +33,16 @@ impl RunStores {
         Ok(Self { own: state_folder::run_store()?, project: state_folder::project_store() })
     }
 
+    /// Returns true if no run was ever recorded.
+    ///
+    /// # Errors
+    ///
+    /// If the runs cannot be listed.
+    pub(crate) fn is_empty(&self) -> Result<bool, CommandError> {
+        Ok(self.own.run_ids().map_err(impossible)?.is_empty()
+            && self.project.run_ids().map_err(impossible)?.is_empty())
+    }
+
     /// Finds the run that a person means. A run of the state folder comes before one of the same id in the project.
     ///
     /// # Errors

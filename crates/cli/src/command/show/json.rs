@@ -32,10 +32,20 @@ pub(super) enum Bodies {
 ///
 /// Costs are those of the built-in price table; `prices_of` names its day.
 pub(super) fn run(found: &OpenedRun, steps: &[TimelineStep<'_>]) -> String {
-    let prices = PriceTable::list_prices();
-    let summary = found.run.summary_at(&prices);
     let mut text = String::new();
     let mut object = PrintObjectWriter::open(&mut text);
+    write_facts(found, &mut object);
+    print::write_list(steps, object.name("steps"), |step, out| {
+        out.push_str(&self::step(step, Bodies::Omitted))
+    });
+    object.close();
+    text
+}
+
+/// Appends the verdict and the summary of a run to an object: all that does not belong to one step.
+pub(in crate::command) fn write_facts(found: &OpenedRun, object: &mut PrintObjectWriter<'_>) {
+    let prices = PriceTable::list_prices();
+    let summary = found.run.summary_at(&prices);
     object.string("run_id", found.run.id());
     object.string("format", found.run.format());
     object
@@ -47,26 +57,22 @@ pub(super) fn run(found: &OpenedRun, steps: &[TimelineStep<'_>]) -> String {
     object.strings("command", &summary.command);
     object.string("started_at", found.run.started_at().as_deref());
     object.string("ended_at", found.run.ended_at().as_deref());
-    write_milliseconds(&mut object, "duration_ms", summary.duration);
+    write_milliseconds(object, "duration_ms", summary.duration);
     object.string("status", summary.status.as_deref());
     object.string("reason", summary.reason.as_deref());
-    write_number(&mut object, "exit_code", summary.exit.and_then(Exit::code));
-    write_number(&mut object, "events", Some(summary.events));
-    write_number(&mut object, "model_calls", Some(summary.model_calls));
-    write_number(&mut object, "tool_calls", Some(summary.tool_calls));
-    write_number(&mut object, "http_calls", Some(summary.http_calls));
-    write_number(&mut object, "input_tokens", Some(summary.input_tokens()));
-    write_number(&mut object, "output_tokens", Some(summary.output_tokens()));
+    write_number(object, "exit_code", summary.exit.and_then(Exit::code));
+    write_number(object, "events", Some(summary.events));
+    write_number(object, "model_calls", Some(summary.model_calls));
+    write_number(object, "tool_calls", Some(summary.tool_calls));
+    write_number(object, "http_calls", Some(summary.http_calls));
+    write_number(object, "input_tokens", Some(summary.input_tokens()));
+    write_number(object, "output_tokens", Some(summary.output_tokens()));
     let cost = summary.cost();
-    write_number(
-        &mut object,
-        "cost_usd",
-        cost.map(|cost| Money::from_picodollars(cost.picodollars).decimal()),
-    );
+    write_number(object, "cost_usd", cost.map(|cost| Money::from_picodollars(cost.picodollars).decimal()));
     object.boolean("cost_partial", summary.uncounted_calls() > 0);
     object.string("prices_of", cost.map(|_| prices.date.as_str()));
-    write_number(&mut object, "incomplete", Some(summary.incomplete));
-    write_number(&mut object, "withheld", Some(summary.withheld));
+    write_number(object, "incomplete", Some(summary.incomplete));
+    write_number(object, "withheld", Some(summary.withheld));
     {
         let mut masked = PrintObjectWriter::open(object.name("masked"));
         for (rule, values) in super::masked::mask_tally(&found.run).counts() {
@@ -74,17 +80,12 @@ pub(super) fn run(found: &OpenedRun, steps: &[TimelineStep<'_>]) -> String {
         }
         masked.close();
     }
-    write_number(&mut object, "gaps", Some(summary.capture_gaps));
-    write_number(&mut object, "errors", Some(summary.errors));
+    write_number(object, "gaps", Some(summary.capture_gaps));
+    write_number(object, "errors", Some(summary.errors));
     match &summary.figures {
         Some(found) => write_figures(found, object.name("figures")),
         None => object.string("figures", None),
     }
-    print::write_list(steps, object.name("steps"), |step, out| {
-        out.push_str(&self::step(step, Bodies::Omitted))
-    });
-    object.close();
-    text
 }
 
 /// Returns a step as one JSON object. Its `kind` is `model`, `http`, `tool` or `event`, which decides about

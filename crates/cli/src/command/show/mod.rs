@@ -3,7 +3,7 @@
 //! `timeline` prints the whole run, `step_page` one step with all its content, `json` both for programs. The
 //! exit code is that of the verdict. Start reading at `ShowArgs::run`.
 
-mod json;
+pub(super) mod json;
 mod masked;
 pub(super) mod step_page;
 mod timeline;

@@ -1,0 +1,198 @@
+//! `reenact` alone: the last run in two lines, and what to do next.
+//!
+//! ```text
+//! last run  1f2a3b  python agent.py
+//!           5 min 2 s ago, completed (exit 0), 4 model calls and 3 tool calls, about 0.003444 USD
+//! next      reenact show                       what it did, step by step
+//!           reenact replay -- python agent.py  the same run again, offline
+//! ```
+//!
+//! Start reading at `OverviewArgs::run`.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use reenact_formats::rer::time;
+use reenact_json::Shown;
+use reenact_json::print::PrintObjectWriter;
+use reenact_record::{RunId, RunStoreError};
+use reenact_run::Summary;
+use reenact_verify::render::{self, Tone};
+
+use super::record::command_line;
+use crate::output::{self, CommandError, paint};
+use crate::quantity;
+use crate::runs::run_name::RunName;
+use crate::runs::{self, FoundRun, KeyFileArgs, OpenedRun, RunStores};
+
+/// Options of `reenact` alone.
+#[derive(clap::Args)]
+pub(super) struct OverviewArgs {
+    /// Without a command: the last run as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Longest command that is shown whole, in characters.
+const MAX_COMMAND_CHARS: usize = 60;
+
+/// Digits at the end of a run's id by which it is named.
+const SHORT_DIGITS: usize = 6;
+
+impl OverviewArgs {
+    /// Prints the last run and the commands that may come next, or how to record a first run.
+    pub(super) fn run(&self) -> Result<u8, CommandError> {
+        let stores = RunStores::open()?;
+        let text = if stores.is_empty()? {
+            self.no_run()
+        } else {
+            let FoundRun { store, id } = stores.find_run(RunName::Last { back: 0 })?;
+            match store.sealed_artifact(id) {
+                Ok(path) => self.sealed_run(&runs::open(path.as_os_str(), &KeyFileArgs::default())?),
+                Err(error @ (RunStoreError::NotSealed { .. } | RunStoreError::Refused { .. })) => {
+                    self.unsealed_run(id, &error)
+                }
+                Err(error) => return Err(CommandError::impossible(error.to_string())),
+            }
+        };
+        output::print(&text)?;
+        Ok(0)
+    }
+
+    /// Returns the command that records a first run.
+    fn no_run(&self) -> String {
+        if self.json {
+            return "{\"run_id\":null}\n".to_owned();
+        }
+        let next = [
+            ("reenact record python agent.py", "your agent: any command, with no change to its code"),
+            ("reenact demo", "all of it in a second, without a key or a network"),
+        ];
+        format!("no run is recorded yet\n{}", next_lines(&next))
+    }
+
+    /// Returns what is known of a run without an artifact.
+    fn unsealed_run(&self, id: RunId, error: &RunStoreError) -> String {
+        if self.json {
+            let mut line = String::new();
+            let mut object = PrintObjectWriter::open(&mut line);
+            object.string("run_id", id.to_string().as_str());
+            object.string("unreadable", error.to_string().as_str());
+            object.close();
+            return line + "\n";
+        }
+        format!("{}  {error}\n", paint(Tone::Title, "last run"))
+    }
+
+    /// Returns a sealed run with the commands that may come next.
+    fn sealed_run(&self, found: &OpenedRun) -> String {
+        if self.json {
+            let mut line = String::new();
+            let mut object = PrintObjectWriter::open(&mut line);
+            super::show::json::write_facts(found, &mut object);
+            object.close();
+            return line + "\n";
+        }
+        let summary = found.run.summary();
+        let mut text = format!(
+            "{}  {}  {}\n          {}\n",
+            paint(Tone::Title, "last run"),
+            short_id(found.run.id()),
+            shortened(&summary.command.join(" ")),
+            facts(found, &summary)
+        );
+        if !found.report.pass() {
+            let _ = writeln!(text, "          {}", render::verdict_line(&found.report, &paint));
+        }
+        let replay = format!("reenact replay -- {}", command_line(&summary.command));
+        let next = [
+            ("reenact show", "what it did, step by step"),
+            ("reenact verify", "every check on its record"),
+            (&replay, "the same run again, with no network"),
+            ("reenact share --as rer", "one file for others, with its proof"),
+        ];
+        text + &next_lines(&next)
+    }
+}
+
+/// Returns commands that may come next, each with its purpose.
+fn next_lines(commands: &[(&str, &str)]) -> String {
+    let wide = commands.iter().map(|(command, _)| command.chars().count()).max().unwrap_or_default();
+    let mut text = String::new();
+    for (at, (command, purpose)) in commands.iter().enumerate() {
+        let head = if at == 0 { "next" } else { "" };
+        let _ = writeln!(text, "{}  {command:wide$}  {purpose}", paint(Tone::Title, &format!("{head:8}")));
+    }
+    text
+}
+
+/// Returns when the run was, how it ended, its calls and its cost.
+fn facts(found: &OpenedRun, summary: &Summary) -> String {
+    let mut facts = Vec::new();
+    facts.extend(found.run.started_at().map(|at| when(&at, super::policy::now())));
+    facts.extend(summary.status.as_ref().map(|status| match &summary.reason {
+        Some(reason) => format!("{} ({})", Shown::new(status), Shown::new(reason)),
+        None => Shown::new(status).to_string(),
+    }));
+    facts.push(format!(
+        "{} and {}",
+        quantity::count(summary.model_calls as u64, "model call"),
+        quantity::count(summary.tool_calls as u64, "tool call")
+    ));
+    facts.extend(summary.cost().map(quantity::cost));
+    facts.join(", ")
+}
+
+/// Returns a time as `5 min 2 s ago` within two days of `now`, in nanoseconds since 1970; otherwise as it is written.
+fn when(written: &str, now: Option<i128>) -> String {
+    const RECENT: Duration = Duration::from_secs(48 * 3600);
+    let age = time::instant(written).zip(now).and_then(|(at, now)| u64::try_from(now.checked_sub(at)?).ok());
+    match age.map(Duration::from_nanos) {
+        Some(age) if age < RECENT => format!("{} ago", quantity::duration(age)),
+        _ => Shown::new(written).to_string(),
+    }
+}
+
+/// Returns the last digits of a run's id.
+fn short_id(id: &str) -> String {
+    let start = id.char_indices().rev().nth(SHORT_DIGITS - 1).map_or(0, |(at, _)| at);
+    Shown::new(&id[start..]).to_string()
+}
+
+/// Returns a command on one line, cut after [`MAX_COMMAND_CHARS`] characters.
+fn shortened(command: &str) -> String {
+    match command.char_indices().nth(MAX_COMMAND_CHARS) {
+        Some((end, _)) => format!("{}…", Shown::whole(&command[..end])),
+        None => Shown::whole(command).to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times() {
+        let now = time::instant("2026-11-19T04:20:00Z");
+        assert_eq!(when("2026-11-19T04:19:30Z", now), "30.0 s ago");
+        assert_eq!(when("2026-11-18T03:20:00Z", now), "25 h 0 min ago");
+        for (written, now) in [
+            ("2026-11-17T04:20:00Z", now),
+            ("2026-11-19T04:20:01Z", now),
+            ("2026-11-19T04:19:30Z", None),
+            ("no time", now),
+        ] {
+            assert_eq!(when(written, now), written);
+        }
+    }
+
+    #[test]
+    fn texts_are_short_and_safe() {
+        assert_eq!(short_id("0190f3aa-0000-7000-8000-00000c0ffee1"), "0ffee1");
+        assert_eq!(short_id("é"), "é");
+        assert_eq!(short_id(""), "");
+        assert_eq!(shortened("a\u{1b}[2J\nb"), "a\\u{1b}[2J\\u{a}b");
+        assert_eq!(shortened(&"é".repeat(60)), "é".repeat(60));
+        assert_eq!(shortened(&"é".repeat(61)), "é".repeat(60) + "…");
+    }
+}
