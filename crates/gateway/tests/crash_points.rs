@@ -125,7 +125,7 @@ impl TracedRun {
         let (place, logs) = self.restore(moment);
         let path = match self.resume(&place, &logs) {
             Ok(recorder) => {
-                let end = RunEnd { status: RunStatus::Crashed, reason: "killed", exit_code: None };
+                let end = RunEnd::new(RunStatus::Crashed, "killed");
                 recorder.end(&end).unwrap().seal(&self.key).unwrap().path
             }
             Err(ResumeError::Ended) => {
@@ -165,7 +165,7 @@ impl TracedRun {
             (lost, events),
             "{at}: the same again"
         );
-        let end = RunEnd { status: RunStatus::Crashed, reason: "killed", exit_code: None };
+        let end = RunEnd::new(RunStatus::Crashed, "killed");
         let path = recorder.end(&end).unwrap().seal(&self.key).unwrap().path;
         let sealed = SealedRun::open(place, &path, &self.key);
         assert_recovered_before_end(&sealed, at);

@@ -48,9 +48,9 @@ pub struct ObjectWriter<B: BorrowMut<Vec<u8>> = Vec<u8>> {
     last_name: Option<String>,
 }
 
-/// State of the enclosing object while [`ObjectWriter::enter`] has opened another in it.
+/// State of the enclosing object while [`ObjectWriter::enter`] or [`ObjectWriter::enter_list`] has opened a value in it.
 #[derive(Debug)]
-#[must_use = "the object is closed by `leave`"]
+#[must_use = "the object is closed by `leave`, the list by `leave_list`"]
 pub struct OuterObject {
     #[cfg(debug_assertions)]
     last_name: Option<String>,
@@ -152,6 +152,49 @@ impl<B: BorrowMut<Vec<u8>>> ObjectWriter<B> {
     /// Closes the object that the last [`enter`](Self::enter) opened, and returns to the one around it.
     pub fn leave(&mut self, outer: OuterObject) {
         self.out.borrow_mut().push(b'}');
+        self.is_empty = false;
+        let OuterObject {
+            #[cfg(debug_assertions)]
+                last_name: last,
+        } = outer;
+        #[cfg(debug_assertions)]
+        {
+            self.last_name = last;
+        }
+    }
+
+    /// Opens a list of objects as the value of a member, until [`leave_list`](Self::leave_list). Each object is opened by
+    /// [`enter_element`](Self::enter_element).
+    pub fn enter_list(&mut self, name: &str) -> OuterObject {
+        self.name(name).push(b'[');
+        self.is_empty = true;
+        OuterObject {
+            #[cfg(debug_assertions)]
+            last_name: self.last_name.as_mut().map(core::mem::take),
+        }
+    }
+
+    /// Opens the next object of a list: members appended next go into it, until
+    /// [`leave_element`](Self::leave_element).
+    pub fn enter_element(&mut self) {
+        let is_first = core::mem::replace(&mut self.is_empty, true);
+        let out = self.out.borrow_mut();
+        out.extend_from_slice(if is_first { b"{" } else { b",{" });
+        #[cfg(debug_assertions)]
+        if let Some(last) = &mut self.last_name {
+            last.clear();
+        }
+    }
+
+    /// Closes the object that the last [`enter_element`](Self::enter_element) opened.
+    pub fn leave_element(&mut self) {
+        self.out.borrow_mut().push(b'}');
+        self.is_empty = false;
+    }
+
+    /// Closes the list that the last [`enter_list`](Self::enter_list) opened, and returns to the object around it.
+    pub fn leave_list(&mut self, outer: OuterObject) {
+        self.out.borrow_mut().push(b']');
         self.is_empty = false;
         let OuterObject {
             #[cfg(debug_assertions)]

@@ -65,7 +65,7 @@ fn record(folder: &Path) -> Result<(PathBuf, SecretKey), Box<dyn Error>> {
         Err(denied) => println!("{denied}"),
     }
 
-    let ended = recorder.end(&RunEnd { status: RunStatus::Completed, reason: "done", exit_code: None })?;
+    let ended = recorder.end(&RunEnd::new(RunStatus::Completed, "done"))?;
     let sealed = ended.seal(&key)?;
     println!("sealed {} events", sealed.counts.events);
     Ok((sealed.path, key))

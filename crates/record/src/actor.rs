@@ -55,7 +55,7 @@ use crate::tool::{RawToolCall, RawToolResult};
 ///
 /// actor.record_artifact("report.txt", b"all well", Some("text/plain"))?;
 /// actor.record_report(&AgentReport::OutputFinal { output: "done" })?;
-/// let ended = recorder.end(&RunEnd { status: RunStatus::Completed, reason: "done", exit_code: None })?;
+/// let ended = recorder.end(&RunEnd::new(RunStatus::Completed, "done"))?;
 /// assert!(ended.seal(&key)?.path.is_file());
 /// # std::fs::remove_dir_all(dir)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -16,7 +16,8 @@
 //! | [`policy_engine`] | the decision whether an action may happen |
 //! | [`actor`] | acting under an envelope, for programs that record themselves |
 //! | [`approval`] | questions to approvers, and their signed answers |
-//! | [`start`] | the parameters of a run, and the first line of its journal |
+//! | [`start`], [`surroundings`] | the parameters of a run, the first line of its journal, and its first event |
+//! | [`outcome`] | the end of a run |
 //! | [`run_state`] | open steps and counts of a run |
 //! | [`artifact`] | the seal |
 //! | [`run_store`], [`run_id`] | the folder of runs, and their names |
@@ -36,6 +37,7 @@ pub mod agent_report;
 pub mod approval;
 pub mod artifact;
 pub mod clock;
+mod context_events;
 pub mod durability;
 pub mod error;
 pub mod event_writer;
@@ -45,6 +47,7 @@ pub mod late_secrets;
 mod lock;
 mod mask;
 pub mod observation;
+pub mod outcome;
 mod payload;
 pub mod policy;
 pub mod policy_engine;
@@ -60,6 +63,7 @@ pub mod run_store;
 mod salt;
 pub mod spool;
 pub mod start;
+pub mod surroundings;
 pub mod tool;
 pub mod wal;
 pub mod withhold;
@@ -75,10 +79,11 @@ pub use exchange::{
 };
 pub use late_secrets::LateSecrets;
 pub use observation::Observation;
+pub use outcome::{ChangedFiles, RunEnd};
 pub use policy::{ApprovalRequest, CallCost, Evaluation, RecordedDenial};
 pub use policy_engine::{PolicyEngine, PolicyMode};
 pub use record_env::RecordEnv;
-pub use recorder::{Ended, Recorder, Recording, RunEnd, RunStatus};
+pub use recorder::{Ended, Recorder, Recording, RunStatus};
 pub use recorder_builder::RecorderBuilder;
 pub use redaction::Redaction;
 /// Durable files, randomness and storage as values. A [`RecordEnv`] is made of them.
@@ -88,6 +93,7 @@ pub use run_state::RunCounts;
 pub use run_store::{RunStore, RunStoreError};
 pub use spool::Spool;
 pub use start::{ArtifactTarget, RunStart};
+pub use surroundings::{AgentSetting, RecordedAgent, RepositoryState, RunPlaces};
 pub use tool::{EventSource, RawToolCall, RawToolResult, ToolChannel};
 pub use withhold::Withhold;
 

@@ -7,7 +7,7 @@
 use core::marker::PhantomData;
 use core::time::Duration;
 use std::borrow::Cow;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
@@ -260,6 +260,11 @@ impl Masks {
     fn bytes_as_text(&self, bytes: &[u8]) -> MaskedText {
         let redacted = self.redactor().redact(bytes).bytes.into_owned();
         MaskedText(lossy(redacted).into())
+    }
+
+    /// Masks a text of the system, such as the path of a folder, and replaces invalid UTF-8 by U+FFFD.
+    pub(crate) fn os_text(&self, text: &OsStr) -> MaskedText {
+        self.bytes_as_text(text.as_encoded_bytes())
     }
 
     /// Masks a path or a URL. The values of secret query parameters are masked whatever they look like.

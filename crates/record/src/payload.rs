@@ -4,6 +4,7 @@
 //! other text.
 
 use std::io;
+use std::net::SocketAddr;
 
 use base64ct::{Base64, Encoding};
 use reenact_formats::rer::envelope::money::Money;
@@ -207,6 +208,34 @@ impl<'m> PayloadWriter<MaskedLeaves<'m>> for MaskedPayloadWriter<'_> {
         members(self);
         self.depth -= 1;
         self.object.leave(outer);
+    }
+
+    fn objects<T>(&mut self, name: &'static str, items: &[T], members: impl Fn(&T, &mut Self)) {
+        self.write_salt_before(name);
+        let outer = self.object.enter_list(name);
+        self.depth += 1;
+        for item in items {
+            self.object.enter_element();
+            members(item, self);
+            self.object.leave_element();
+        }
+        self.depth -= 1;
+        self.object.leave_list(outer);
+    }
+
+    fn hashed_files(&mut self, name: &'static str, files: &[(&'m MaskedText, Digest)]) {
+        write_list(files, self.begin_member(name), |(path, digest), out| {
+            write_list([path.as_str(), &digest.to_string()], out, quote);
+        });
+    }
+
+    fn addresses(&mut self, name: &'static str, addresses: &[SocketAddr]) {
+        write_list(addresses, self.begin_member(name), |address, out| {
+            write_list([true, false], out, |is_host, out| match is_host {
+                true => quote(&address.ip().to_string(), out),
+                false => out.extend_from_slice(address.port().to_string().as_bytes()),
+            });
+        });
     }
 }
 

@@ -18,7 +18,7 @@ use crate::actor::Actor;
 use crate::artifact::{self, SealedArtifact};
 use crate::error::RecordError;
 use crate::event_writer::{EventWriter, SharedRun};
-use crate::mask::MaskedText;
+use crate::outcome::{MaskedFiles, MaskedRunEnd, RunEnd};
 use crate::policy_engine::{PolicyEngine, PolicyMode};
 use crate::record_env::RecordEnv;
 use crate::recorder_builder::RecorderBuilder;
@@ -62,7 +62,7 @@ pub struct Ended(());
 /// // … the request goes out, the answer comes back …
 /// writer.record_return(&step, RawAnswer { status: Some(200), body: b"{}", complete: true, ..RawAnswer::default() })?;
 ///
-/// let ended = recorder.end(&RunEnd { status: RunStatus::Completed, reason: "exit", exit_code: Some(0) })?;
+/// let ended = recorder.end(&RunEnd { exit_code: Some(0), ..RunEnd::new(RunStatus::Completed, "exit") })?;
 /// let sealed = ended.seal(&key)?;
 /// assert_eq!(sealed.counts.model_calls, 1);
 /// assert!(sealed.path.is_file());
@@ -77,7 +77,7 @@ pub struct Ended(());
 /// # use reenact_record::{Recorder, RunEnd, RunId, RunStart, RunStatus, RunStore};
 /// # let key = SecretKey::generate()?;
 /// let recorder = Recorder::builder(&RunStore::new("reenact"), &key).begin(&RunStart::new(RunId::generate()?))?;
-/// let ended = recorder.end(&RunEnd { status: RunStatus::Completed, reason: "exit", exit_code: Some(0) })?;
+/// let ended = recorder.end(&RunEnd { exit_code: Some(0), ..RunEnd::new(RunStatus::Completed, "exit") })?;
 /// ended.event_writer().record_gap("too", "late")?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -114,25 +114,6 @@ pub(crate) struct RecorderInner {
     pub(crate) truncated_bytes: u64,
     /// Event that says that the run was recovered; `None` in a run that began here.
     pub(crate) recovered: Option<RunRecovered>,
-}
-
-/// Outcome of a run, masked.
-#[derive(Debug, Clone)]
-pub(crate) struct MaskedRunEnd {
-    pub(crate) status: RunStatus,
-    pub(crate) reason: MaskedText,
-    pub(crate) exit_code: Option<i64>,
-}
-
-/// Outcome of a run, as its last event states it. The recorder adds the totals, which it counts itself.
-#[derive(Debug, Clone, Copy)]
-pub struct RunEnd<'a> {
-    /// Status of the run, such as completed or failed.
-    pub status: RunStatus,
-    /// Reason in words, such as `exit` or `signal 9`. Secrets in it are masked.
-    pub reason: &'a str,
-    /// Exit code of the command, if it had one.
-    pub exit_code: Option<i32>,
 }
 
 impl Recorder<Recording> {
@@ -194,15 +175,15 @@ impl Recorder<Recording> {
     /// Any error of the journal. The run is not sealable then; its journal stays, and can be resumed, except after
     /// [`RecordError::JournalChanged`].
     pub fn end(self, end: &RunEnd<'_>) -> Result<Recorder<Ended>, RecordError> {
-        let reason = self.inner.shared.masks.text(end.reason);
-        self.inner.end(&MaskedRunEnd { status: end.status, reason, exit_code: end.exit_code.map(i64::from) })
+        let end = MaskedRunEnd::new(end, &self.inner.shared.masks);
+        self.inner.end(&end)
     }
 }
 
 impl RecorderInner {
     /// Ends the run. See [`Recorder::end`].
     pub(crate) fn end(self, end: &MaskedRunEnd) -> Result<Recorder<Ended>, RecordError> {
-        let ended = self.shared.lock_state().write_end(end, self.recovered);
+        let ended = self.shared.lock_state().write_end(end, self.recovered.clone());
         self.refuse_if_changed(&ended);
         ended?;
         Ok(Recorder { inner: self, state: PhantomData })
@@ -230,10 +211,12 @@ impl RunState {
         self.end_run(recovered, |counts, payload| {
             let ended = RunEnded {
                 exit_code: end.exit_code,
+                files: end.files.as_ref().map(MaskedFiles::payload),
                 reason: &end.reason,
                 source: EventSource::Observed,
                 spend_partial: is_partial.then_some(true),
                 status: end.status,
+                stdout_sha256: end.stdout_sha256,
                 total_model_calls: counts.model_calls,
                 total_spend_usd: spent,
                 total_tool_calls: counts.tool_calls,

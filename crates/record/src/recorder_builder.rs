@@ -23,8 +23,9 @@ use crate::run_id::RunId;
 use crate::run_state::RunState;
 use crate::run_store::RunStore;
 use crate::spool;
-use crate::start::{self, ArtifactTarget, JournalHead, RunStart, RunStartedEvent};
+use crate::start::{self, ArtifactTarget, JournalHead, RunStart};
 use crate::storage::Storage;
+use crate::surroundings::RunStartedEvent;
 use crate::wal::LoggedJournal;
 use crate::withhold::Withholding;
 
@@ -104,7 +105,7 @@ impl RecorderBuilder<'_> {
         {
             return Err(RecordError::Expired);
         }
-        let started = RunStartedEvent::new(start.command, &envelope, start.policy_mode, &masks);
+        let started = RunStartedEvent::new(start, &envelope, &masks);
         let head = JournalHead::new(start, &envelope, &masks, signer)?.to_line()?;
         let folder = store.create_run(start.run_id)?;
         let journal = Journal::create(&store.journal_path(start.run_id), &head, &env)?;
@@ -161,7 +162,7 @@ impl RecorderBuilder<'_> {
         }
         let kept = state.journal.events();
         if kept == 0 {
-            let started = RunStartedEvent::new(&[], &envelope, resumed.head.policy_mode, &masks);
+            let started = RunStartedEvent::recovered(&envelope, resumed.head.policy_mode, &masks);
             state.append(EventType::RunStarted, |payload| started.write(payload))?;
         }
         if let Some(lost) = resumed.lost {

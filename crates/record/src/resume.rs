@@ -12,17 +12,16 @@ use std::path::Path;
 
 use base64ct::{Base64, Encoding};
 use reenact_formats::rer::EventType;
-use reenact_formats::rer::payload::RunEndedView;
 use reenact_formats::rer::seal::Signer;
 use reenact_json::{Digest, Value};
 use reenact_secrets::RulePack;
 
 use crate::error::{RecordError, ResumeError};
 use crate::journal::{self, ChainEnd, Journal};
-use crate::mask::{MaskedText, Masks};
+use crate::mask::Masks;
 use crate::observation::JournalPosition;
+use crate::outcome::MaskedRunEnd;
 use crate::record_env::RecordEnv;
-use crate::recorder::MaskedRunEnd;
 use crate::refusal;
 use crate::run_id::RunId;
 use crate::run_state::RunState;
@@ -245,19 +244,6 @@ fn open_locked(path: &Path, run_id: RunId, env: &RecordEnv) -> Result<Box<dyn St
     Ok(file)
 }
 
-impl MaskedRunEnd {
-    /// Reads the outcome of a run from a payload in the journal.
-    fn from_payload(payload: Value<'_>) -> Option<Self> {
-        let ended = RunEndedView::read(payload);
-        let exit_code = match ended.exit_code.raw() {
-            Some(code) => Some(str::from_utf8(code.text()).ok()?.parse().ok()?),
-            None => None,
-        };
-        let reason = MaskedText::from_journal(ended.reason.required_text().ok()?.into_owned());
-        Some(Self { status: ended.status.word()?, reason, exit_code })
-    }
-}
-
 /// Result of replaying a line that is correct.
 enum ResumedLine {
     /// The event was replayed, or lies behind the bytes to keep.
@@ -318,8 +304,11 @@ impl JournalReplay<'_> {
         self.state.journal.resume_event(line, &self.chain_end);
         self.masks.reserve_marks(line);
         let Some(payload) = payload else { return Some(ResumedLine::Event) };
-        let bodies =
-            [payload.member("http").and_then(|http| http.member("body")), payload.member("delivered")];
+        let bodies = [
+            payload.member("http").and_then(|http| http.member("body")),
+            payload.member("delivered"),
+            payload.member("body"),
+        ];
         for body in bodies.into_iter().flatten() {
             self.reserve_body_marks(body);
         }

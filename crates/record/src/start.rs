@@ -6,19 +6,20 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use reenact_formats::rer::envelope::permission::{Envelope, EnvelopeEnforcement};
-use reenact_formats::rer::payload::{Environment, EventSource, RedactionPack, RunStarted};
+use reenact_formats::rer::envelope::permission::Envelope;
+use reenact_formats::rer::payload::CaptureMode;
 use reenact_formats::rer::seal::{Signer, sign_envelope};
 use reenact_json::canonical::{self, ObjectPart};
 use reenact_json::{Digest, Jcs, Limits, Value};
 
 use crate::error::RecordError;
 use crate::journal::VERSION;
-use crate::mask::{MaskedText, Masks};
-use crate::payload::{MaskedPayloadWriter, quote};
+use crate::mask::Masks;
+use crate::payload::quote;
 use crate::policy_engine::PolicyMode;
 use crate::redaction::Redaction;
 use crate::run_id::RunId;
+use crate::surroundings::{AgentSetting, RecordedAgent, RepositoryState, RunPlaces};
 
 /// Parameters of a run. They hold secrets, so there is no `Debug`.
 #[derive(Clone)]
@@ -40,6 +41,16 @@ pub struct RunStart<'a> {
     pub target: Option<ArtifactTarget>,
     /// Masks that the project adds, and payloads that it withholds.
     pub redaction: Redaction,
+    /// Folders that the command finds.
+    pub places: RunPlaces<'a>,
+    /// Agent that the command is known to be.
+    pub agent: Option<RecordedAgent<'a>>,
+    /// Settings that were given to the agent so that its calls are captured.
+    pub settings: &'a [AgentSetting<'a>],
+    /// Way in which the calls are captured.
+    pub capture: CaptureMode,
+    /// Repository that the working folder is in.
+    pub repository: Option<RepositoryState<'a>>,
 }
 
 impl RunStart<'_> {
@@ -54,6 +65,11 @@ impl RunStart<'_> {
             policy_mode: PolicyMode::Enforce,
             target: None,
             redaction: Redaction::default(),
+            places: RunPlaces::default(),
+            agent: None,
+            settings: &[],
+            capture: CaptureMode::Cooperative,
+            repository: None,
         }
     }
 }
@@ -305,56 +321,6 @@ fn recordable_target(out: &ArtifactTarget, masks: &Masks) -> Option<ArtifactTarg
     let text = path.to_str()?;
     let is_plain = masks.text(text).as_str() == text;
     is_plain.then_some(ArtifactTarget { path, replace: out.replace })
-}
-
-/// Values of a run's first event, `rer.run.started`, masked.
-pub(crate) struct RunStartedEvent {
-    pub(crate) command: Vec<MaskedText>,
-    pub(crate) enforcement: &'static str,
-    pub(crate) envelope_hash: Digest,
-    pub(crate) pack: MaskedText,
-    pub(crate) pack_digest: Digest,
-}
-
-impl RunStartedEvent {
-    pub(crate) fn new(
-        command: &[OsString],
-        envelope: &SealableEnvelope,
-        mode: PolicyMode,
-        masks: &Masks,
-    ) -> Self {
-        Self {
-            command: masks.command(command),
-            enforcement: match envelope.permissions.enforcement {
-                EnvelopeEnforcement::Enforced => mode.name(),
-                EnvelopeEnforcement::Observed => "observe",
-                EnvelopeEnforcement::Imported => "imported",
-            },
-            envelope_hash: envelope.hash,
-            pack: masks.text(masks.pack().name()),
-            pack_digest: Digest::of(masks.pack().rules_text().as_bytes()),
-        }
-    }
-
-    pub(crate) fn write(&self, payload: &mut MaskedPayloadWriter<'_>) {
-        let environment = Environment {
-            arch: std::env::consts::ARCH,
-            os: std::env::consts::OS,
-            reenact: env!("CARGO_PKG_VERSION"),
-            runtimes: Vec::new(),
-        };
-        let started = RunStarted {
-            command: Some(self.command.iter().collect()).filter(|command: &Vec<_>| !command.is_empty()),
-            enforcement: self.enforcement,
-            envelope_hash: self.envelope_hash,
-            environment,
-            import: None,
-            redaction: RedactionPack { digest: self.pack_digest, pack: &self.pack },
-            runtime_version: env!("CARGO_PKG_VERSION"),
-            source: EventSource::Observed,
-        };
-        started.write(payload);
-    }
 }
 
 #[cfg(test)]

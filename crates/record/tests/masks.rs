@@ -182,7 +182,8 @@ fn no_secret_reaches_the_disk() {
     let recorder = begin(&dir);
     assert_clean(&dir);
     plant(&dir, &recorder.event_writer());
-    let end = RunEnd { status: RunStatus::Failed, reason: &everything(), exit_code: None };
+    let reason = everything();
+    let end = RunEnd::new(RunStatus::Failed, &reason);
     let ended = recorder.end(&end).unwrap();
     assert_clean(&dir);
     let sealed = ended.seal(&key()).unwrap();

@@ -4,13 +4,16 @@
 mod support;
 
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
+use reenact_formats::rer::payload::AgentLogin;
 use reenact_formats::rer::seal::Signer;
 use reenact_json::{Digest, Limits, Value};
 use reenact_record::{
-    AgentReport, ArtifactTarget, CallKind, Chunk, EndedBy, EventSource, EventWriter, ExchangeCall, RawAnswer,
-    RawRequest, RawToolCall, RawToolResult, RecordError, Recorder, RunCounts, RunStart, ToolChannel,
+    AgentReport, AgentSetting, ArtifactTarget, CallKind, ChangedFiles, Chunk, EndedBy, EventSource,
+    EventWriter, ExchangeCall, RawAnswer, RawRequest, RawToolCall, RawToolResult, RecordError, RecordedAgent,
+    Recorder, RepositoryState, RunCounts, RunEnd, RunPlaces, RunStart, ToolChannel,
 };
 use reenact_secrets::RulePack;
 use reenact_testkit::fixture::TestDir;
@@ -153,7 +156,7 @@ fn every_payload_is_as_agreed() {
         (
             "rer.run.started",
             format!(
-                r#"{{"command":["python","agent.py"],"enforcement":"observe","envelope_hash":"{envelope}","environment":{{"arch":"{arch}","os":"{os}","reenact":"{version}","runtimes":{{}}}},"redaction":{{"digest":"{digest}","pack":"{pack}"}},"runtime_version":"{version}","salt":"{SALT}","source":"observed"}}"#
+                r#"{{"capture":"cooperative","command":["python","agent.py"],"enforcement":"observe","envelope_hash":"{envelope}","environment":{{"arch":"{arch}","os":"{os}","reenact":"{version}","runtimes":{{}}}},"payloads":2,"redaction":{{"digest":"{digest}","pack":"{pack}"}},"runtime_version":"{version}","salt":"{SALT}","source":"observed"}}"#
             ),
         ),
         (
@@ -257,6 +260,89 @@ fn every_payload_is_as_agreed() {
         assert_eq!((found.0.as_str(), &found.1), (expected.0, &expected.1));
     }
     assert_eq!(found.len(), expected.len());
+}
+
+/// Agent, folders, repository, input, connections and outcome; a secret of the environment is masked in each text.
+#[test]
+fn surroundings_and_outcome_are_as_agreed() {
+    let dir = TestDir::new();
+    let (folder, id) = (runs(&dir), run_id());
+    let environment = [("A_TOKEN".into(), "planted-secret".into())];
+    let start = RunStart {
+        environment: &environment,
+        places: RunPlaces {
+            folder: Some(Path::new("/work/planted-secret")),
+            home: Some(Path::new("/home/me")),
+            temp: Some(Path::new("/tmp")),
+        },
+        agent: Some(RecordedAgent { name: "codex", version: Some("0.166.0"), login: AgentLogin::OAuth }),
+        settings: &[AgentSetting { set: "-c x=planted-secret", why: "its calls come here" }],
+        repository: Some(RepositoryState { commit: Some("00c0ffee"), is_clean: Some(true) }),
+        ..RunStart::new(id)
+    };
+    let recorder = Recorder::builder(&folder, &key()).env(fixed_env().clone()).begin(&start).unwrap();
+    let writer = recorder.event_writer();
+    writer.record_stdin(b"diff planted-secret", true).unwrap();
+    writer.record_stdin(b"\xff\x00", false).unwrap();
+    let addresses = ["192.0.2.7:443", "[2001:db8::1]:8443", "192.0.2.7:443", "192.0.2.7:80"];
+    writer.record_net_seen(addresses.map(|address| address.parse().unwrap())).unwrap();
+    let (one, two) = (Digest::of(b"1"), Digest::of(b"2"));
+    let files = ChangedFiles {
+        added: vec![("a/planted-secret.txt".into(), one)],
+        changed: vec![("b".into(), two)],
+        removed: vec!["c".into()],
+        more: 0,
+    };
+    recorder.end(&RunEnd { stdout_sha256: Some(one), files: Some(&files), ..DONE }).unwrap();
+
+    let found = events(&folder.journal_path(id));
+    let payload = |at: usize| found.get(at).map(|(name, payload)| (name.as_str(), payload.as_str())).unwrap();
+    let (name, started) = payload(0);
+    assert_eq!(name, "rer.run.started");
+    for part in [
+        r#"{"agent":{"login":"oauth","name":"codex","version":"0.166.0"},"capture":"cooperative","#,
+        r#""folder":"/work/[masked:environment:1]","home":"/home/me","#,
+        r#""runtimes":{},"temp":"/tmp"},"files":{"clean":true,"commit":"00c0ffee"},"#,
+        r#""observer":[{"set":"-c x=[masked:environment:1]","why":"its calls come here"}],"payloads":2,"#,
+    ] {
+        assert!(started.contains(part), "{part} is not in {started}");
+    }
+    let rest = [
+        (
+            "rer.stdin.read",
+            format!(
+                r#"{{"body":{{"text":"diff [masked:environment:1]"}},"complete":true,"salt":"{SALT}","source":"observed"}}"#
+            ),
+        ),
+        (
+            "rer.stdin.read",
+            format!(r#"{{"body":{{"base64":"/wA="}},"complete":false,"salt":"{SALT}","source":"observed"}}"#),
+        ),
+        (
+            "rer.net.seen",
+            format!(
+                r#"{{"addresses":[["192.0.2.7",80],["192.0.2.7",443],["2001:db8::1",8443]],"salt":"{SALT}","sampled":true,"source":"observed"}}"#
+            ),
+        ),
+        (
+            "rer.run.ended",
+            format!(
+                r#"{{"exit_code":0,"files":{{"added":[["a/[masked:environment:1].txt","{one}"]],"changed":[["b","{two}"]],"removed":["c"]}},"reason":"exit","salt":"{SALT}","source":"observed","status":"completed","stdout_sha256":"{one}","total_model_calls":0,"total_spend_usd":null,"total_tool_calls":0}}"#
+            ),
+        ),
+    ];
+    for (at, (name, expected)) in rest.iter().enumerate() {
+        assert_eq!(payload(at + 1), (*name, expected.as_str()));
+    }
+    assert_eq!(found.len(), 5);
+
+    drop(writer);
+    // A recovery writes the end anew, with all that it said.
+    let ended = Recorder::builder(&folder, &key()).env(fixed_env().clone()).resume_ended(id).unwrap();
+    ended.seal(&key()).unwrap();
+    let recovered = events(&folder.journal_path(id));
+    assert_eq!(recovered.last(), found.last());
+    assert_eq!(recovered.len(), 6);
 }
 
 /// The journal file alone is enough to seal the run.

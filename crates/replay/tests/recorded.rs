@@ -124,7 +124,7 @@ fn recorded_run(requests: &[Vec<BodyPart>]) -> Run {
         writer.record_return(&step, answer).unwrap();
     }
     let ended =
-        recorder.end(&RunEnd { status: RunStatus::Completed, reason: "exit", exit_code: Some(0) }).unwrap();
+        recorder.end(&RunEnd { exit_code: Some(0), ..RunEnd::new(RunStatus::Completed, "exit") }).unwrap();
     let bytes = fs::read(ended.seal(&key).unwrap().path).unwrap();
     let secrets = [RECORDED.variable, RECORDED.key, RECORDED.token];
     let text = String::from_utf8(bytes.clone()).unwrap();

@@ -19,6 +19,7 @@
 //! | [`tool`] | a tool call and its result |
 //! | [`timeline`] | the steps of a run and their facts, for every output |
 //! | [`summary`] | counts, models, tokens, costs, time |
+//! | [`surroundings`] | agent, folders, repository, input, output, changed files, connections |
 //! | [`assay_report`] | `run.json` and `summary.json`, as the tool that reads Replay Bundles writes them |
 //! | [`convert`] | records of other formats as RER, and RER as others, with a list of losses |
 //! | [`redact`] | withholding of payloads after they were recorded |
@@ -40,6 +41,7 @@ pub mod redact;
 mod reported_outcome;
 pub mod run;
 pub mod summary;
+pub mod surroundings;
 pub mod text_rule;
 pub mod timeline;
 pub mod tool;
@@ -56,6 +58,7 @@ pub use reenact_formats::rer::EventType;
 pub use reenact_formats::rer::payload::{Chunk, EndedBy, EventSource};
 pub use run::Run;
 pub use summary::Summary;
+pub use surroundings::{StandardInput, Surroundings};
 pub use timeline::Timeline;
 pub use tool::{JsonText, ToolUse};
 pub use unreadable::UnreadablePayload;

@@ -232,7 +232,7 @@ fn recover(store: &RunStore, id: RunId, keys: &KeyStore) -> Result<RecoverOutcom
                     .map_err(RecoverFailure::of)?;
             }
             let reason = "its recorder did not come to the end";
-            let end = RunEnd { status: RunStatus::Crashed, reason, exit_code: None };
+            let end = RunEnd::new(RunStatus::Crashed, reason);
             (found, recorder.end(&end).map_err(RecoverFailure::of)?)
         }
         Err(ResumeError::Ended) => {

@@ -18,6 +18,7 @@ fn a_timeline_under_the_verdict() {
          \n\
          run     [..]\n\
          command [..] demo-agent --vendor=anthropic\n\
+         folder  [..]\n\
          time    began [..], took [..], completed (exit 0)\n\
          calls   4 model calls, 3 tool calls\n\
          masked  account 1\n\

@@ -7,10 +7,10 @@ use reenact_json::Value;
 
 use super::payload::{
     ApprovalDeniedView, ApprovalGrantedView, ApprovalRequestedView, ArtifactWrittenView, CaptureGapView,
-    ErrorRaisedView, ExchangeCalledView, ExchangeReturnedView, JournalChangedView, OutputFinalView,
-    PlanStartedView, PolicyEvaluatedView, PromptRenderedView, RunEndedView, RunRecoveredView, RunStartedView,
-    SpendCountedView, StepBlockedView, StepCompletedView, ToolCalledView, ToolReturnedView,
-    VerificationRanView,
+    ErrorRaisedView, ExchangeCalledView, ExchangeReturnedView, JournalChangedView, NetSeenView,
+    OutputFinalView, PlanStartedView, PolicyEvaluatedView, PromptRenderedView, RunEndedView,
+    RunRecoveredView, RunStartedView, SpendCountedView, StdinReadView, StepBlockedView, StepCompletedView,
+    ToolCalledView, ToolReturnedView, VerificationRanView,
 };
 
 /// Part that an event plays in a run.
@@ -26,6 +26,8 @@ pub enum Role {
     Policy,
     /// Reported by the agent itself; the recorder did not observe the event.
     Report,
+    /// Says what the command was given, and where its processes went, beside models and tools.
+    Context,
     /// Says what went wrong, or was not seen, while recording.
     Capture,
 }
@@ -150,6 +152,10 @@ event_types! {
     OutputFinal: "rer.output.final", Role::Report, Withholdable, "the final output", OutputFinalView;
     /// A file was written.
     ArtifactWritten: "rer.artifact.written", Role::Report, Withholdable, "files that were written", ArtifactWrittenView;
+    /// Something was piped into the command.
+    StdinRead: "rer.stdin.read", Role::Context, Withholdable, "what was piped into the command", StdinReadView;
+    /// Connections were seen that did not go through the recorder.
+    NetSeen: "rer.net.seen", Role::Context, Withholdable, "connections past the recorder", NetSeenView;
     /// Something was not captured.
     CaptureGap: "rer.capture.gap", Role::Capture, Kept, "gaps in the capture", CaptureGapView;
     /// The recorder did not come to the end: what follows, and the seal, are a recovery's.

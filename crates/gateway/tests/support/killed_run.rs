@@ -56,7 +56,7 @@ impl KilledRun {
         let recorder =
             Recorder::builder(&folder, key).resume(self.run_id, || Some(leftover.journal())).unwrap();
         let recovered = leftover.recover_into(&recorder.event_writer(), []).unwrap();
-        let end = RunEnd { status: RunStatus::Crashed, reason: "killed", exit_code: None };
+        let end = RunEnd::new(RunStatus::Crashed, "killed");
         let sealed = recorder.end(&end).unwrap().seal(key).unwrap();
         (recovered, SealedRun::open(self.dir, &sealed.path, key))
     }

@@ -252,7 +252,7 @@ impl LiveRun {
 
     /// Ends the run while its gateway goes on.
     pub(crate) fn end_recorder(self) -> Gateway {
-        let end = RunEnd { status: RunStatus::Crashed, reason: "gone", exit_code: None };
+        let end = RunEnd::new(RunStatus::Crashed, "gone");
         self.recorder.end(&end).unwrap();
         self.gateway
     }
@@ -261,7 +261,7 @@ impl LiveRun {
     pub(crate) async fn seal(self) -> SealedRun {
         let stopped = self.gateway.stop().await;
         let ended =
-            self.recorder.end(&RunEnd { status: RunStatus::Completed, reason: "exit", exit_code: Some(0) });
+            self.recorder.end(&RunEnd { exit_code: Some(0), ..RunEnd::new(RunStatus::Completed, "exit") });
         let sealed = ended.unwrap().seal(&self.key).unwrap();
         SealedRun { stopped, ..SealedRun::open_with(self.dir, &sealed.path, &self.key, &self.approvers) }
     }

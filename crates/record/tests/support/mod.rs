@@ -63,7 +63,7 @@ pub(crate) fn key() -> SecretKey {
 }
 
 pub(crate) const DONE: RunEnd<'static> =
-    RunEnd { status: RunStatus::Completed, reason: "exit", exit_code: Some(0) };
+    RunEnd { exit_code: Some(0), ..RunEnd::new(RunStatus::Completed, "exit") };
 
 /// Returns a complete answer with that body.
 pub(crate) fn answer(body: &[u8]) -> RawAnswer<'_> {

@@ -232,7 +232,7 @@ impl BenchRun {
         times: usize,
         mut sealed: impl FnMut(&SealedArtifact, Duration) -> Result<(), String>,
     ) -> Result<(), String> {
-        let end = RunEnd { status: RunStatus::Completed, reason: "exit", exit_code: Some(0) };
+        let end = RunEnd { exit_code: Some(0), ..RunEnd::new(RunStatus::Completed, "exit") };
         let ended = self.recorder.end(&end).map_err(error_text)?;
         let out =
             reenact_record::ArtifactTarget { path: self.folder.0.join("sealed.rer.json"), replace: true };

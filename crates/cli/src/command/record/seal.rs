@@ -36,7 +36,7 @@ pub(super) fn seal(
     let journal = recorder.folder().to_owned();
     let mut late_secrets = Ok(LateSecrets::default());
     let sealed = recorder
-        .end(&RunEnd { status, reason: &reason, exit_code: finished.exit.code() })
+        .end(&RunEnd { exit_code: finished.exit.code(), ..RunEnd::new(status, &reason) })
         .and_then(|ended| {
             late_secrets = ended.late_secrets();
             ended.seal(&signing.key)

@@ -3,7 +3,7 @@
 //! Whatever can fail does so in [`Preparation::load`]: a run that has begun would stay behind unsealed.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use reenact_formats::rer::approval::Approver;
 use reenact_gateway::{EnforcedPolicy, GatewayLimits, NetworkEnvironment, RecordingConfig, VendorRoute};
@@ -11,7 +11,7 @@ use reenact_keys::{KeyName, durable};
 use reenact_record::approval::ApprovalQueue;
 use reenact_record::recorder::Recording;
 use reenact_record::wal::{self, WalDir};
-use reenact_record::{ArtifactTarget, Recorder, Redaction, RunId, RunStart};
+use reenact_record::{ArtifactTarget, Recorder, Redaction, RunId, RunPlaces, RunStart};
 use reenact_wire::price::PriceTable;
 
 use super::options::{PolicyModeArg, RecordArgs};
@@ -84,7 +84,13 @@ impl Preparation {
             self.routes.iter().map(|route| (route.name.clone(), route.upstream.to_string())).collect();
         let upstreams: Vec<(&str, &str)> =
             upstreams.iter().map(|(name, url)| (name.as_str(), url.as_str())).collect();
+        let folder = std::env::current_dir().ok();
+        let variable =
+            |name: &str| environment.iter().find(|(known, _)| known == name).map(|(_, value)| value);
+        let home = variable("HOME").filter(|home| !home.is_empty()).map(Path::new);
+        let temp = std::env::temp_dir();
         let start = RunStart {
+            places: RunPlaces { folder: folder.as_deref(), home, temp: Some(&temp) },
             command: &options.command,
             environment,
             upstreams: &upstreams,

@@ -17,6 +17,7 @@ use reenact_run::timeline::{StepAction, TimelineStep};
 use reenact_run::{EventPayload, EventSource, Exchange, Exit, ToolUse};
 use reenact_wire::price::PriceTable;
 
+use super::surroundings;
 use crate::runs::OpenedRun;
 
 /// Extent to which bodies and headers of HTTP messages are written.
@@ -55,6 +56,7 @@ pub(in crate::command) fn write_facts(found: &OpenedRun, object: &mut PrintObjec
     object.string("summary", found.report.summary.as_str());
     object.strings("reasons", &found.report.reasons);
     object.strings("command", &summary.command);
+    surroundings::write_members(&found.run, object);
     object.string("started_at", found.run.started_at().as_deref());
     object.string("ended_at", found.run.ended_at().as_deref());
     write_milliseconds(object, "duration_ms", summary.duration);

@@ -1,11 +1,13 @@
 //! `reenact show RUN`: the steps of a run, under the verdict on its record.
 //!
-//! `timeline` prints the whole run, `step_page` one step with all its content, `json` both for programs. The
+//! `timeline` prints the whole run, `step_page` one step with all its content, `json` both for programs, `surroundings` what is beside
+//! the steps. The
 //! exit code is that of the verdict. Start reading at `ShowArgs::run`.
 
 pub(super) mod json;
 mod masked;
 pub(super) mod step_page;
+mod surroundings;
 mod timeline;
 
 use std::ffi::OsString;

@@ -23,9 +23,10 @@ use reenact_json::{Shown, Value};
 use reenact_run::run::Producer;
 use reenact_run::timeline::facts::{BlockedFacts, CallFacts, RecoveryMark};
 use reenact_run::timeline::{StepAction, TimelineStep};
-use reenact_run::{EndedBy, Event, EventPayload, Run, Summary, ToolUse};
+use reenact_run::{EndedBy, Event, EventPayload, EventType, Run, StandardInput, Summary, ToolUse};
 use reenact_verify::render::{self, Tone};
 
+use super::surroundings;
 use crate::output::paint;
 use crate::quantity;
 use crate::runs::OpenedRun;
@@ -95,6 +96,7 @@ fn push_heading(found: &OpenedRun, summary: &Summary, text: &mut String) {
         let command: Vec<String> = summary.command.iter().map(|word| Shown::new(word).to_string()).collect();
         let _ = writeln!(text, "command {}", command.join(" "));
     }
+    surroundings::push_heading(&found.run, text);
     let mut when = Vec::new();
     when.extend(found.run.started_at().map(|at| format!("began {}", Shown::new(&at))));
     when.extend(summary.duration.map(|took| format!("took {}", quantity::duration(took))));
@@ -360,6 +362,9 @@ fn event_lines(event: &Event<'_>) -> Vec<String> {
     if let Some(facts) = event.recovery() {
         return recovery_lines(facts);
     }
+    if let Some(lines) = surroundings_lines(event) {
+        return lines;
+    }
     let name = Shown::new(&event.name()).to_string();
     let content = match event.payload() {
         EventPayload::Present(_) => {
@@ -376,6 +381,29 @@ fn event_lines(event: &Event<'_>) -> Vec<String> {
         lines.push(content);
     }
     lines
+}
+
+/// Returns the lines of what was piped into the command, or of connections past the recorder; `None` for other events.
+fn surroundings_lines(event: &Event<'_>) -> Option<Vec<String>> {
+    let payload = event.payload().value()?;
+    match event.kind()? {
+        EventType::StdinRead => {
+            let input = StandardInput::of(payload)?;
+            let beginning = input.bytes.get(..8 * MAX_LINE_CHARS).unwrap_or(&input.bytes);
+            let beginning = beginning.utf8_chunks().next().map(|chunk| one_line(chunk.valid()));
+            let mut lines = vec![surroundings::input_line(&input)];
+            lines.extend(beginning.filter(|line| !line.is_empty()));
+            Some(lines)
+        }
+        EventType::NetSeen => {
+            let addresses = reenact_run::surroundings::seen_addresses(payload);
+            Some(vec![
+                "connected past the recorder (a sample)".to_owned(),
+                surroundings::addresses_text(&addresses),
+            ])
+        }
+        _ => None,
+    }
 }
 
 /// Returns a value in one line: a string as it reads, anything else as its JSON text.

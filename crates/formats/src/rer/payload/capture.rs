@@ -1,4 +1,4 @@
-//! Payloads of errors, of gaps in the capture, and of recoveries.
+//! Payloads of errors, of gaps in the capture, of recoveries, and of what went past the models: input and connections.
 
 use super::payload;
 use super::vocabulary::{EventSource, RecoverySource};
@@ -47,6 +47,28 @@ payload! {
     at: required whole,
     /// Number of events before this one that are what was written.
     kept: required whole,
+    /// Origin of the event.
+    source: required word(EventSource),
+}
+
+payload! {
+    /// Payload of `rer.stdin.read`: what was piped into the command.
+    StdinRead, StdinReadView;
+    /// Bytes that the command was given, from the first on.
+    body: required body,
+    /// True if the body is all that came before the end of the input, or of the run.
+    complete: required flag,
+    /// Origin of the event.
+    source: required word(EventSource),
+}
+
+payload! {
+    /// Payload of `rer.net.seen`: connections of the command's processes that did not go through the recorder.
+    NetSeen, NetSeenView without text;
+    /// Addresses at the other end, each with its port, sorted.
+    addresses: required addresses,
+    /// True: the tables of the system were looked at now and then, so that short connections may be missing.
+    sampled: required flag,
     /// Origin of the event.
     source: required word(EventSource),
 }

@@ -22,8 +22,8 @@ pub use approval::{
     ApprovalRequestedView,
 };
 pub use capture::{
-    CaptureGap, CaptureGapView, ErrorRaised, ErrorRaisedView, JournalChanged, JournalChangedView,
-    RunRecovered, RunRecoveredView,
+    CaptureGap, CaptureGapView, ErrorRaised, ErrorRaisedView, JournalChanged, JournalChangedView, NetSeen,
+    NetSeenView, RunRecovered, RunRecoveredView, StdinRead, StdinReadView,
 };
 pub use exchange::{
     ExchangeCalled, ExchangeCalledView, ExchangeReturned, ExchangeReturnedView, HttpAnswer, HttpAnswerView,
@@ -39,12 +39,14 @@ pub use reported::{
     VerificationRanView,
 };
 pub use run::{
-    Environment, EnvironmentView, RedactionPack, RedactionPackView, RunEnded, RunEndedView, RunStarted,
-    RunStartedView,
+    Agent, AgentView, Environment, EnvironmentView, FileChanges, FileChangesView, ObserverEffect,
+    ObserverEffectView, PAYLOADS_VERSION, RedactionPack, RedactionPackView, RunEnded, RunEndedView,
+    RunStarted, RunStartedView, WorkTree, WorkTreeView,
 };
 pub use tool::{ToolCalled, ToolCalledView, ToolReturned, ToolReturnedView};
 pub use vocabulary::{
-    Chunk, EndedBy, EventSource, PayloadWord, PolicyDecision, RecoverySource, RunStatus, StepId, ToolChannel,
+    AgentLogin, CaptureMode, Chunk, EndedBy, EventSource, PayloadWord, PolicyDecision, RecoverySource,
+    RunStatus, StepId, ToolChannel,
 };
 pub use writer::{Leaves, PayloadWriter};
 
@@ -61,7 +63,7 @@ macro_rules! payload {
         $( $(#[$member_doc:meta])* $member:ident: $presence:ident $kind:ident $(($of:ident))?, )+
     ) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[derive(Debug, Clone, PartialEq, Eq)]
         pub struct $name {
             $( $(#[$member_doc])* pub $member: $crate::rer::payload::member_type!($presence L $kind $($of)?), )+
         }
@@ -137,6 +139,9 @@ macro_rules! leaf_type {
     ($leaves:ident body) => { $leaves::Body };
     ($leaves:ident headers) => { $leaves::Headers };
     ($leaves:ident object $of:ident) => { $of<$leaves> };
+    ($leaves:ident objects $of:ident) => { Vec<$of<$leaves>> };
+    ($leaves:ident hashed_files) => { Vec<($leaves::Text, reenact_json::Digest)> };
+    ($leaves:ident addresses) => { Vec<core::net::SocketAddr> };
     ($leaves:ident word $of:ident) => { $of };
     ($leaves:ident constant) => { &'static str };
     ($leaves:ident step) => { $crate::rer::payload::StepId };
@@ -174,6 +179,9 @@ macro_rules! write_member {
 macro_rules! write_leaf {
     (object, $value:expr, $name:expr, $out:ident) => {
         $out.object($name, |out| $value.write(out))
+    };
+    (objects, $value:expr, $name:expr, $out:ident) => {
+        $out.objects($name, $value, |item, out| item.write(out))
     };
     (word, $value:expr, $name:expr, $out:ident) => {
         $out.constant($name, $value.name())

@@ -100,6 +100,18 @@ impl PayloadWriter<Plain> for Text {
         members(self);
         self.0.push('}');
     }
+
+    fn objects<T>(&mut self, name: &'static str, items: &[T], members: impl Fn(&T, &mut Self)) {
+        self.list(name, items, |item| written(|out| members(item, out)));
+    }
+
+    fn hashed_files(&mut self, name: &'static str, files: &[(&'static str, Digest)]) {
+        self.list(name, files, |(path, digest)| format!("[\"{path}\",\"{digest}\"]"));
+    }
+
+    fn addresses(&mut self, name: &'static str, addresses: &[std::net::SocketAddr]) {
+        self.list(name, addresses, |address| format!("[\"{}\",{}]", address.ip(), address.port()));
+    }
 }
 
 fn written(write: impl FnOnce(&mut Text)) -> String {
@@ -188,4 +200,109 @@ fn a_recovery_is_words_and_numbers() {
     assert_eq!(written(|out| whole.write(out)), r#"{"from":"journal","source":"observed"}"#);
     let changed = JournalChanged { at: 5, kept: 5, source: EventSource::Observed };
     assert_eq!(written(|out| changed.write(out)), r#"{"at":5,"kept":5,"source":"observed"}"#);
+}
+
+/// Beginning of a run without anything that may be left out.
+fn run_started() -> RunStarted<Plain> {
+    RunStarted {
+        agent: None,
+        capture: None,
+        command: None,
+        enforcement: "observe",
+        envelope_hash: Digest::of(b""),
+        environment: Environment {
+            arch: "x86_64",
+            folder: None,
+            home: None,
+            os: "linux",
+            reenact: "0.1.0",
+            runtimes: Vec::new(),
+            temp: None,
+        },
+        files: None,
+        import: None,
+        observer: None,
+        payloads: None,
+        redaction: RedactionPack { digest: Digest::of(b""), pack: "standard" },
+        runtime_version: "0.1.0",
+        source: EventSource::Observed,
+    }
+}
+
+#[test]
+fn the_beginning_of_a_run_names_agent_places_and_files() {
+    let mut started = run_started();
+    started.agent = Some(Agent { login: AgentLogin::OAuth, name: "codex", version: Some("0.166.0") });
+    started.capture = Some(CaptureMode::Cooperative);
+    started.environment.folder = Some("/work");
+    started.environment.home = Some("/home/me");
+    started.environment.temp = Some("/tmp");
+    started.files = Some(WorkTree { clean: Some(false), commit: Some("c0ffee") });
+    started.observer =
+        Some(vec![ObserverEffect { set: "A=1", why: "so" }, ObserverEffect { set: "B", why: "" }]);
+    started.payloads = Some(PAYLOADS_VERSION);
+    let text = written(|out| started.write(out));
+    let view = RunStartedView::read(parsed(&text));
+    let agent = AgentView::read(view.agent.required().unwrap());
+    assert_eq!(agent.login.word(), Some(AgentLogin::OAuth));
+    assert_eq!(agent.name.required_text().as_deref(), Ok("codex"));
+    assert_eq!(agent.version.required_text().as_deref(), Ok("0.166.0"));
+    assert_eq!(view.capture.word(), Some(CaptureMode::Cooperative));
+    let places = EnvironmentView::read(view.environment.required().unwrap());
+    assert_eq!(places.folder.required_text().as_deref(), Ok("/work"));
+    assert_eq!(places.home.required_text().as_deref(), Ok("/home/me"));
+    assert_eq!(places.temp.required_text().as_deref(), Ok("/tmp"));
+    let files = WorkTreeView::read(view.files.required().unwrap());
+    assert_eq!(
+        (files.clean.flag(), files.commit.required_text().as_deref()),
+        (Ok(Some(false)), Ok("c0ffee"))
+    );
+    let observer = r#""observer":[{"set":"A=1","why":"so"},{"set":"B","why":""}],"payloads":2,"#;
+    assert!(text.contains(observer), "{text}");
+}
+
+#[test]
+fn the_beginning_of_a_run_of_0_1_0_is_read() {
+    let text = written(|out| run_started().write(out));
+    assert_eq!(
+        text,
+        format!(
+            r#"{{"enforcement":"observe","envelope_hash":"{0}","environment":{{"arch":"x86_64","os":"linux","reenact":"0.1.0","runtimes":{{}}}},"redaction":{{"digest":"{0}","pack":"standard"}},"runtime_version":"0.1.0","source":"observed"}}"#,
+            Digest::of(b"")
+        )
+    );
+    let view = RunStartedView::read(parsed(&text));
+    for member in [view.agent, view.capture, view.files, view.observer, view.payloads] {
+        assert!(member.raw().is_none());
+    }
+}
+
+#[test]
+fn the_end_of_a_run_names_files_and_output() {
+    let files = FileChanges::<Plain> {
+        added: vec![("a/b", Digest::of(b"1")), ("c", Digest::of(b"2"))],
+        changed: Vec::new(),
+        more: Some(3),
+        removed: vec!["d"],
+    };
+    let (one, two) = (Digest::of(b"1"), Digest::of(b"2"));
+    assert_eq!(
+        written(|out| files.write(out)),
+        format!(r#"{{"added":[["a/b","{one}"],["c","{two}"]],"changed":[],"more":3,"removed":["d"]}}"#)
+    );
+}
+
+#[test]
+fn input_and_addresses() {
+    let read = StdinRead::<Plain> { body: "diff", complete: true, source: EventSource::Observed };
+    assert_eq!(
+        written(|out| read.write(out)),
+        r#"{"body":{"text":"diff"},"complete":true,"source":"observed"}"#
+    );
+    let addresses = ["192.0.2.7:443", "[2001:db8::1]:8443"].map(|text| text.parse().unwrap()).to_vec();
+    let seen = NetSeen { addresses, sampled: true, source: EventSource::Observed };
+    assert_eq!(
+        written(|out| seen.write(out)),
+        r#"{"addresses":[["192.0.2.7",443],["2001:db8::1",8443]],"sampled":true,"source":"observed"}"#
+    );
 }

@@ -105,6 +105,26 @@ words! {
     Deny = "deny",
 }
 
+words! {
+    /// Way in which the calls of an agent were captured.
+    CaptureMode;
+    /// The agent was asked to send its calls through the recorder; it may have made others.
+    Cooperative = "cooperative",
+    /// The agent had no other way out than the recorder.
+    Sealed = "sealed",
+}
+
+words! {
+    /// Way in which an agent proves to its vendor who its user is.
+    AgentLogin;
+    /// By a key, from a variable or a file.
+    ApiKey = "api_key",
+    /// By tokens of a login at the vendor.
+    OAuth = "oauth",
+    /// Not at all, or not in a way that is known.
+    None = "none",
+}
+
 /// Channel through which a tool was called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolChannel<'a> {

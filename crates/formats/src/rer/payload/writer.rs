@@ -1,5 +1,7 @@
 //! Traits by which payloads are written: the recorder fills them with types that only masks make, so that unmasked text does not compile.
 
+use core::net::SocketAddr;
+
 use reenact_json::Digest;
 
 use super::vocabulary::{Chunk, StepId};
@@ -86,4 +88,13 @@ pub trait PayloadWriter<L: Leaves> {
 
     /// Writes an object with the members that `members` writes.
     fn object(&mut self, name: &'static str, members: impl FnOnce(&mut Self));
+
+    /// Writes a list of objects, each with the members that `members` writes.
+    fn objects<T>(&mut self, name: &'static str, items: &[T], members: impl Fn(&T, &mut Self));
+
+    /// Writes files with their digests: `[[path, sha256], …]`.
+    fn hashed_files(&mut self, name: &'static str, files: &[(L::Text, Digest)]);
+
+    /// Writes addresses with their ports: `[[address, port], …]`.
+    fn addresses(&mut self, name: &'static str, addresses: &[SocketAddr]);
 }

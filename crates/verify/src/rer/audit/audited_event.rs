@@ -62,7 +62,7 @@ impl AuditedKind {
             Role::Return(callee) => Self::Return(action(callee)?),
             Role::Lifecycle | Role::Policy => Self::Event(known),
             Role::Capture if known.marks_missing_events() => Self::Event(known),
-            Role::Capture | Role::Report => return None,
+            Role::Capture | Role::Context | Role::Report => return None,
         })
     }
 }
