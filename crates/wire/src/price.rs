@@ -49,7 +49,7 @@ pub(crate) type ListPrice = (&'static str, u64, u64, u64, u64, u64);
 pub const DEFAULT_MAX_OUTPUT_TOKENS: u64 = 128_000;
 
 /// Day of the vendors' price lists in this crate.
-const PRICES_DATE: &str = "2025-11-30";
+const PRICES_DATE: &str = "2026-10-16";
 
 impl PriceTable {
     /// Returns the list prices that come with this version. Prices for long contexts, batches and other tiers
@@ -106,14 +106,18 @@ impl PriceTable {
 impl Rates {
     /// Returns the cost of an answer in picodollars, saturating at the largest `u128`.
     ///
-    /// The vendor matters because some count cached tokens as input tokens too, and those must not be charged
-    /// twice.
+    /// The vendor matters because some count tokens of a cache as input tokens too, and those must not be charged
+    /// twice. Of tokens that are written to a cache and counted as input, only what they cost beyond the input price is added.
     pub fn cost(&self, vendor: Vendor, usage: &Usage) -> u128 {
         let part = |tokens: u64, rate: u64| u128::from(tokens) * u128::from(rate);
+        let write_rate = match vendor.counts_cached_as_input() {
+            true => self.cache_write.saturating_sub(self.input),
+            false => self.cache_write,
+        };
         [
             part(vendor.full_price_input_tokens(usage), self.input),
             part(usage.cached_input_tokens, self.cached_input),
-            part(usage.cache_write_tokens, self.cache_write),
+            part(usage.cache_write_tokens, write_rate),
             part(usage.output_tokens, self.output),
         ]
         .into_iter()
@@ -250,6 +254,9 @@ mod tests {
         // 600 × 0.30 + 400 × 0.03 + 100 × 2.50.
         let gemini = table.rates("gemini", "gemini-2.5-flash").unwrap();
         assert_eq!(gemini.cost(Vendor::GEMINI, &usage), 442_000_000);
+        // 600 × 2 + 400 × 0.10 + 10 × (2.50 - 2) + 100 × 10.
+        let sol = table.rates("openai", "gpt-6.1-sol-2026-09-29").unwrap();
+        assert_eq!(sol.cost(Vendor::OPENAI, &usage), 2_245_000_000);
         assert_eq!([0, 1, 9].map(|bytes| claude.input_estimate(bytes)), [0, 3_000_000, 9_000_000]);
         let free = Rates::default();
         assert!(free.is_free() && !claude.is_free());

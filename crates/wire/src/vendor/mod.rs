@@ -104,8 +104,8 @@ pub(crate) struct VendorRow {
     pub(crate) model_without_edition: fn(model: &str) -> Option<&str>,
     /// List prices.
     pub(crate) prices: &'static [ListPrice],
-    /// True if the vendor's input token count includes tokens from a cache, false if those are counted
-    /// separately.
+    /// True if the vendor's input token count includes tokens that were read from a cache or written to one, false if those are
+    /// counted separately.
     pub(crate) counts_cached_as_input: bool,
     /// Returns the model that a path names; `None` for vendors whose request bodies name the model.
     pub(crate) model_in_path: fn(path: &str) -> Option<String>,
@@ -216,9 +216,14 @@ impl Vendor {
         self.0.free_path_ends.iter().any(|end| path.ends_with(end))
     }
 
+    /// Returns true if the vendor's input token count includes the tokens of a cache.
+    pub(crate) fn counts_cached_as_input(self) -> bool {
+        self.0.counts_cached_as_input
+    }
+
     /// Returns the input tokens that are charged at the full price, that is, without those from a cache.
     pub(crate) fn full_price_input_tokens(self, usage: &Usage) -> u64 {
-        if self.0.counts_cached_as_input {
+        if self.counts_cached_as_input() {
             usage.input_tokens.saturating_sub(usage.cached_input_tokens)
         } else {
             usage.input_tokens

@@ -39,18 +39,28 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
 };
 
 /// List prices. The cache write price is that of a cache that lasts five minutes, the default. The largest output
-/// of Claude 3.7 is that of its beta header.
-const PRICES: [ListPrice; 10] = [
+/// of Claude 3.7 is that of its beta header. Claude Haiku 5.5 is left out: above 100,000 tokens of input it costs five times as much.
+const PRICES: [ListPrice; 20] = [
     ("claude-3-5-haiku", 800, 80, 1_000, 4_000, 8_192),
     ("claude-3-7-sonnet", 3_000, 300, 3_750, 15_000, 128_000),
     ("claude-3-haiku", 250, 30, 300, 1_250, 4_096),
+    ("claude-fable-5", 10_000, 1_000, 12_500, 50_000, 128_000),
+    ("claude-fable-5-1", 10_000, 250, 12_500, 50_000, 128_000),
     ("claude-haiku-4-5", 1_000, 100, 1_250, 5_000, 64_000),
     ("claude-opus-4", 15_000, 1_500, 18_750, 75_000, 32_000),
     ("claude-opus-4-0", 15_000, 1_500, 18_750, 75_000, 32_000),
     ("claude-opus-4-1", 15_000, 1_500, 18_750, 75_000, 32_000),
     ("claude-opus-4-5", 5_000, 500, 6_250, 25_000, 64_000),
+    ("claude-opus-4-6", 5_000, 500, 6_250, 25_000, 128_000),
+    ("claude-opus-4-7", 5_000, 500, 6_250, 25_000, 128_000),
+    ("claude-opus-4-8", 5_000, 500, 6_250, 25_000, 128_000),
+    ("claude-opus-5", 5_000, 500, 6_250, 25_000, 128_000),
+    ("claude-opus-5-5", 4_000, 200, 5_000, 20_000, 128_000),
     ("claude-sonnet-4", 3_000, 300, 3_750, 15_000, 64_000),
     ("claude-sonnet-4-5", 3_000, 300, 3_750, 15_000, 64_000),
+    ("claude-sonnet-4-6", 3_000, 300, 3_750, 15_000, 64_000),
+    ("claude-sonnet-5", 2_000, 200, 2_500, 10_000, 128_000),
+    ("claude-sonnet-5-5", 2_000, 100, 2_500, 10_000, 128_000),
 ];
 
 /// Writes `{"type": "error", "error": {"type": …, "message": …, "code": …}}`.

@@ -37,16 +37,25 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
     denied_status,
 };
 
-/// List prices for prompts of up to 200,000 tokens. Writing to a cache costs the input price, plus storage by
-/// the hour, which is not counted.
-const PRICES: [ListPrice; 7] = [
+/// List prices for prompts of up to 200,000 tokens, as of 2026-09-20. Writing to a cache costs the input price, plus storage by
+/// the hour, which is not counted. The price of Gemini 3.8 Flash holds until 2026-12-31; the one for its cached input and its largest
+/// output were not to be found, and stand at their highest.
+const PRICES: [ListPrice; 15] = [
     ("gemini-2.0-flash", 100, 25, 0, 400, 8_192),
     ("gemini-2.0-flash-lite", 75, 75, 0, 300, 8_192),
     ("gemini-2.5-flash", 300, 30, 0, 2_500, 65_536),
     ("gemini-2.5-flash-lite", 100, 10, 0, 400, 65_536),
     ("gemini-2.5-pro", 1_250, 125, 0, 10_000, 65_536),
+    ("gemini-3-flash-preview", 500, 50, 0, 3_000, 65_536),
     ("gemini-3-pro-preview", 2_000, 200, 0, 12_000, 65_536),
+    ("gemini-3.1-flash-lite", 250, 25, 0, 1_500, 65_536),
+    ("gemini-3.1-pro-preview", 2_000, 200, 0, 12_000, 65_536),
+    ("gemini-3.5-flash", 1_500, 150, 0, 9_000, 65_536),
+    ("gemini-3.5-flash-lite", 300, 30, 0, 2_500, 65_536),
+    ("gemini-3.6-flash", 1_500, 150, 0, 7_500, 65_536),
+    ("gemini-3.8-flash", 750, 750, 0, 3_750, 128_000),
     ("gemini-embedding-001", 150, 150, 0, 0, 0),
+    ("gemini-embedding-2", 200, 200, 0, 0, 0),
 ];
 
 /// Returns a model's name without its edition, as in `gemini-2.0-flash-001` or

@@ -64,8 +64,10 @@ pub(crate) const COMPATIBLE: VendorRow = VendorRow {
     denied_status,
 };
 
-/// List prices. OpenAI charges nothing beyond the input price for writing to its cache.
-const PRICES: [ListPrice; 19] = [
+/// List prices. Up to GPT-5.5 writing to the cache costs the input price. Those of `gpt-5.6` and `gpt-5.6-sol`, which are one model, are
+/// announced to hold until 2026-11-21 at least.
+const PRICES: [ListPrice; 38] = [
+    ("codex-mini-latest", 1_500, 375, 0, 6_000, 100_000),
     ("gpt-4.1", 2_000, 500, 0, 8_000, 32_768),
     ("gpt-4.1-mini", 400, 100, 0, 1_600, 32_768),
     ("gpt-4.1-nano", 100, 25, 0, 400, 32_768),
@@ -78,13 +80,31 @@ const PRICES: [ListPrice; 19] = [
     ("gpt-5-nano", 50, 5, 0, 400, 128_000),
     ("gpt-5.1", 1_250, 125, 0, 10_000, 128_000),
     ("gpt-5.1-codex", 1_250, 125, 0, 10_000, 128_000),
+    ("gpt-5.1-codex-max", 1_250, 125, 0, 10_000, 128_000),
     ("gpt-5.1-codex-mini", 250, 25, 0, 2_000, 128_000),
+    ("gpt-5.2", 1_750, 175, 0, 14_000, 128_000),
+    ("gpt-5.2-chat-latest", 1_750, 175, 0, 14_000, 16_384),
+    ("gpt-5.2-codex", 1_750, 175, 0, 14_000, 128_000),
+    ("gpt-5.3-codex", 1_750, 175, 0, 14_000, 128_000),
+    ("gpt-5.4", 2_500, 250, 0, 15_000, 128_000),
+    ("gpt-5.4-mini", 750, 75, 0, 4_500, 128_000),
+    ("gpt-5.4-nano", 200, 20, 0, 1_250, 128_000),
+    ("gpt-5.5", 5_000, 500, 0, 30_000, 128_000),
+    ("gpt-5.6", 4_000, 400, 5_000, 20_000, 128_000),
+    ("gpt-5.6-luna", 200, 20, 250, 1_200, 128_000),
+    ("gpt-5.6-sol", 4_000, 400, 5_000, 20_000, 128_000),
+    ("gpt-5.6-terra", 2_000, 200, 2_500, 12_000, 128_000),
+    ("gpt-6-astra", 10_000, 1_000, 12_500, 50_000, 128_000),
+    ("gpt-6-luna", 100, 10, 125, 500, 128_000),
+    ("gpt-6-sol", 2_000, 200, 2_500, 10_000, 128_000),
+    ("gpt-6.1-sol", 2_000, 100, 2_500, 10_000, 128_000),
     ("o1", 15_000, 7_500, 0, 60_000, 100_000),
     ("o3", 2_000, 500, 0, 8_000, 100_000),
     ("o3-mini", 1_100, 550, 0, 4_400, 100_000),
     ("o4-mini", 1_100, 275, 0, 4_400, 100_000),
     ("text-embedding-3-large", 130, 130, 0, 0, 0),
     ("text-embedding-3-small", 20, 20, 0, 0, 0),
+    ("text-embedding-ada-002", 100, 100, 0, 0, 0),
 ];
 
 /// Reason why a call of another tier cannot be counted.
@@ -132,7 +152,10 @@ fn parse_usage(usage: Option<Value<'_>>) -> Option<Usage> {
             &["prompt_tokens_details", "cached_tokens"],
             &["input_tokens_details", "cached_tokens"],
         ),
-        cache_write_tokens: 0,
+        cache_write_tokens: sum(
+            &["prompt_tokens_details", "cache_write_tokens"],
+            &["input_tokens_details", "cache_write_tokens"],
+        ),
     })
 }
 
