@@ -26,6 +26,7 @@ const ALLOWED_EDGES: &[(&str, &[&str])] = &[
     ("record", &["json", "formats", "secrets", "wire", "keys"]),
     ("capture", &["json", "formats", "wire", "record"]),
     ("replay", &["json", "run", "wire", "secrets"]),
+    ("agents", &["wire"]),
     ("sandbox", &[]),
     ("gateway", &["json", "wire", "capture"]),
     ("testkit", &["wire", "formats"]),
@@ -33,7 +34,7 @@ const ALLOWED_EDGES: &[(&str, &[&str])] = &[
         "cli",
         &[
             "json", "pack", "secrets", "formats", "verify", "wire", "run", "keys", "record", "capture",
-            "replay", "sandbox", "gateway", "testkit",
+            "replay", "agents", "sandbox", "gateway", "testkit",
         ],
     ),
 ];
