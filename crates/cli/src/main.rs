@@ -14,6 +14,7 @@
 //! | `config`, `settings` | the user's keys and trust store; the project's `reenact.toml` |
 //! | `envelope`, `prices` | envelopes and price tables as people write them |
 //! | `upstreams` | where the requests of each vendor go |
+//! | `agent` | the agent that a command starts, and what is set for it |
 //! | `vendors` | the environment variables that lead an agent to the gateway |
 //! | `child`, `runtime` | the agent's process, its signals, and the tokio runtime |
 //! | `hardening` | the memory of this process, closed to the agent |
@@ -21,6 +22,7 @@
 //!
 //! Start reading at `command/mod.rs`; `command/record/mod.rs` and `command/replay/mod.rs` are the two largest commands.
 
+mod agent;
 mod child;
 mod command;
 mod config;

@@ -24,6 +24,13 @@ const MAX_NAME: usize = 32;
 /// Names that mean something else: the path for reports on the gateway, and the day in a table of prices.
 const RESERVED_NAMES: [&str; 2] = ["report", "date"];
 
+impl UpstreamArg {
+    /// Returns the name of the route and its address.
+    pub(crate) fn route_and_url(&self) -> (String, String) {
+        (self.name.clone(), self.url.to_string())
+    }
+}
+
 /// Parses `NAME=URL`, for clap.
 pub(crate) fn upstream(text: &str) -> Result<UpstreamArg, String> {
     let (name, url) =

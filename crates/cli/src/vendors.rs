@@ -102,7 +102,7 @@ pub(crate) fn replace_credentials(
 }
 
 /// Sets a variable, and removes every earlier value of it.
-fn set_variable(environment: &mut Vec<(OsString, OsString)>, name: &str, value: OsString) {
+pub(crate) fn set_variable(environment: &mut Vec<(OsString, OsString)>, name: &str, value: OsString) {
     environment.retain(|(known, _)| known != name);
     environment.push((name.into(), value));
 }

@@ -41,7 +41,7 @@ use reenact_verify::disk;
 
 use crate::output::CommandError;
 
-pub(crate) use record::EXIT_RECORDING_FAILED;
+pub(crate) use record::{EXIT_RECORDING_FAILED, shell_quoted};
 pub(crate) use renamed::suggest_name;
 
 /// The flight recorder for AI agents: record a run once, prove what it was, run it back.

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,7 @@ use reenact_record::RunStatus;
 use reenact_run::Exit;
 
 use super::{EXIT_RECORDING_FAILED, impossible};
+use crate::agent::PlannedAgent;
 use crate::child::{self, SignalForwarder};
 use crate::output::CommandError;
 use crate::{hardening, vendors};
@@ -33,8 +35,10 @@ pub(super) struct FinishedAgent {
 ///
 /// Only before the agent runs: if the gateway or the agent cannot be started.
 pub(super) async fn run(
+    planned: &PlannedAgent,
     command: &[OsString],
     recording: RecordingConfig,
+    folder: &Path,
     inherited_env: Vec<(OsString, OsString)>,
 ) -> Result<FinishedAgent, CommandError> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
@@ -43,7 +47,11 @@ pub(super) async fn run(
     let gateway =
         Gateway::start(listener, token, GatewayMode::Record(Box::new(recording))).map_err(impossible)?;
     let signals = SignalForwarder::listen().map_err(impossible)?;
-    let [program, arguments @ ..] = command else {
+    let overlay_folder = folder.join("overlay");
+    let launch = planned.launch(command, inherited_env, &gateway.base_urls(), &overlay_folder)?;
+    // Removed when the agent has ended.
+    let _overlay = launch.write_overlay(&overlay_folder)?;
+    let [program, arguments @ ..] = launch.command.as_slice() else {
         return Err(CommandError::impossible("there is no command to run"));
     };
     let started = Instant::now();
@@ -51,7 +59,7 @@ pub(super) async fn run(
     command
         .args(arguments)
         .env_clear()
-        .envs(vendors::agent_environment(inherited_env, &gateway.base_urls()))
+        .envs(launch.environment)
         .env(vendors::REPORT_URL_VARIABLE, gateway.report_url());
     let child = hardening::with_inherited_limits(|| command.spawn()).map_err(|error| {
         let name = program.to_string_lossy();

@@ -9,7 +9,7 @@ pub(in crate::command) fn command_line(command: &[String]) -> String {
 }
 
 /// Returns a word for a shell's command line, in single quotes if it needs them.
-pub(in crate::command) fn shell_quoted(text: &str) -> String {
+pub(crate) fn shell_quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
         return text.to_owned();

@@ -25,11 +25,13 @@ mod summary;
 
 use std::ffi::OsString;
 
-pub(super) use command_words::{command_line, shell_quoted};
+pub(super) use command_words::command_line;
+pub(crate) use command_words::shell_quoted;
 pub(super) use late_secrets::late_secrets_notice;
 pub(crate) use options::RecordArgs;
 
 use self::start::Preparation;
+use crate::agent::PlannedAgent;
 use crate::output::{self, CommandError};
 use crate::runtime;
 
@@ -57,11 +59,22 @@ impl RecordArgs {
     /// No agent has run if the preparation fails. A run whose agent could not be started is removed. If
     /// sealing fails, the journal stays, and `reenact recover` seals it later.
     fn run_recorded(&self) -> Result<u8, CommandError> {
+        if self.agent.dry_run {
+            let agent = PlannedAgent::new(&self.agent, &self.command, &self.upstream)?;
+            agent.print_dry_run(&self.command, self.agent.json)?;
+            return Ok(0);
+        }
         let prepared = Preparation::load(self)?;
         let runtime = runtime::new()?;
         let inherited_env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
         let (recorder, recording) = prepared.begin(self, &inherited_env)?;
-        let finished = match runtime.block_on(agent::run(&self.command, recording, inherited_env)) {
+        let finished = match runtime.block_on(agent::run(
+            &prepared.agent,
+            &self.command,
+            recording,
+            recorder.folder(),
+            inherited_env,
+        )) {
             Ok(finished) => finished,
             Err(error) => {
                 start::discard(recorder);

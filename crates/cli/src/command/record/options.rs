@@ -10,18 +10,20 @@ use reenact_record::{Durability, PolicyMode};
 
 use super::bundle_out;
 use super::command_words::shell_quoted;
+use crate::agent::AgentOptions;
 use crate::upstreams;
 
 /// Record a run: watch an agent's calls to its models, and seal them into a file that anyone can verify and replay
 ///
 /// The command runs as it would without us: it has the terminal, its signals and its exit code. Its clients are sent through a
-/// gateway on this machine by the variables that they read anyway (OPENAI_BASE_URL and the like); no code changes. Credentials
-/// are masked before anything is written. The exit code is the command's own; 125 if recording failed, 126 or 127 if the command
+/// gateway on this machine by the variables that they read anyway (OPENAI_BASE_URL and the like), and agents such as Codex or
+/// Claude Code by their own arguments and settings (--dry-run tells which); no code changes. Credentials are masked before anything is
+/// written. The exit code is the command's own; 125 if recording failed, 126 or 127 if the command
 /// could not be started.
 #[derive(clap::Args)]
 #[command(
     override_usage = "reenact record [OPTIONS] [--] <CMD>...",
-    after_help = "Examples:\n  reenact record python agent.py\n  reenact record --out run.rer.json node agent.js --fast\n  reenact record --upstream openai=http://localhost:8080/v1 ./agent\n  reenact record --upstream together_ai=https://api.together.xyz/v1 ./agent"
+    after_help = "Examples:\n  reenact record python agent.py\n  reenact record --out run.rer.json node agent.js --fast\n  reenact record --upstream openai=http://localhost:8080/v1 ./agent\n  reenact record --dry-run codex exec \"fix the tests\"\n  reenact record --upstream together_ai=https://api.together.xyz/v1 ./agent"
 )]
 pub(crate) struct RecordArgs {
     /// Put the artifact here, instead of into the state folder; a name that ends in .rer.tar.gz gets a bundle of it
@@ -36,6 +38,9 @@ pub(crate) struct RecordArgs {
     /// the agent finds by NAME_BASE_URL and NAME_API_BASE. May be given more than once
     #[arg(long, value_name = "NAME=URL", value_parser = upstreams::upstream)]
     pub(super) upstream: Vec<upstreams::UpstreamArg>,
+
+    #[command(flatten)]
+    pub(super) agent: AgentOptions,
 
     /// Sign with this key of yours
     #[arg(long, value_name = "NAME", value_parser = crate::command::keys::key_name)]

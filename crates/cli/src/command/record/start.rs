@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use reenact_formats::rer::approval::Approver;
-use reenact_gateway::{EnforcedPolicy, GatewayLimits, NetworkEnvironment, RecordingConfig, VendorRoute};
+use reenact_gateway::{EnforcedPolicy, GatewayLimits, NetworkEnvironment, RecordingConfig};
 use reenact_keys::{KeyName, durable};
 use reenact_record::approval::ApprovalQueue;
 use reenact_record::recorder::Recording;
@@ -17,10 +17,11 @@ use reenact_wire::price::PriceTable;
 use super::options::{PolicyModeArg, RecordArgs};
 use super::signing::RecordingKey;
 use super::{approvers, authority, impossible};
+use crate::agent::PlannedAgent;
 use crate::config::UserConfig;
 use crate::envelope::{self, UnsignedEnvelope};
 use crate::output::CommandError;
-use crate::{prices, runs, settings, upstreams};
+use crate::{prices, runs, settings};
 
 /// Everything that a recording needs, loaded and checked.
 pub(super) struct Preparation {
@@ -31,7 +32,8 @@ pub(super) struct Preparation {
     /// File of the envelope; `None` if none is enforced.
     pub(super) envelope_file: Option<PathBuf>,
     envelope: Option<UnsignedEnvelope>,
-    routes: Vec<VendorRoute>,
+    /// Agent that the command starts, and the routes of its requests.
+    pub(super) agent: PlannedAgent,
     redaction: Redaction,
     approvers: Vec<(KeyName, Approver)>,
 }
@@ -39,7 +41,7 @@ pub(super) struct Preparation {
 impl Preparation {
     /// Loads settings, envelope, prices and keys, and names approvers who are new. Nothing has been written yet.
     pub(super) fn load(options: &RecordArgs) -> Result<Self, CommandError> {
-        let routes = upstreams::routes(&options.upstream, |name| std::env::var_os(name))?;
+        let agent = PlannedAgent::new(&options.agent, &options.command, &options.upstream)?;
         if let Some(bundle) = options.bundle_path() {
             // A name that is taken is reported before the agent runs, not after.
             durable::check_writable(bundle, options.force)
@@ -70,7 +72,7 @@ impl Preparation {
             }
         }
         let redaction = settings.redaction;
-        Ok(Self { signing, prices, envelope_file, envelope, routes, redaction, approvers })
+        Ok(Self { signing, prices, envelope_file, envelope, agent, redaction, approvers })
     }
 
     /// Begins the run: its folder, its journal, and its log in memory. Returns the recorder, and what the gateway needs to
@@ -80,8 +82,12 @@ impl Preparation {
         options: &RecordArgs,
         environment: &[(OsString, OsString)],
     ) -> Result<(Recorder<Recording>, RecordingConfig), CommandError> {
-        let upstreams: Vec<(String, String)> =
-            self.routes.iter().map(|route| (route.name.clone(), route.upstream.to_string())).collect();
+        let upstreams: Vec<(String, String)> = self
+            .agent
+            .routes()
+            .iter()
+            .map(|route| (route.name.clone(), route.upstream.to_string()))
+            .collect();
         let upstreams: Vec<(&str, &str)> =
             upstreams.iter().map(|(name, url)| (name.as_str(), url.as_str())).collect();
         let folder = std::env::current_dir().ok();
@@ -124,7 +130,7 @@ impl Preparation {
             log,
             policy,
             durability: options.durability.into(),
-            routes: self.routes.clone(),
+            routes: self.agent.routes().to_vec(),
             environment: NetworkEnvironment::from_process(),
             limits: GatewayLimits::default(),
         };

@@ -1,0 +1,212 @@
+//! Known agents: programs of our own under an agent's name, which print what was set for them and call their model there.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use reenact_testkit::{Script, Vendor};
+use serde_json::Value;
+
+use super::project::{CommandOutput, REENACT, TestProject};
+
+/// A program that reads its address as Codex does, from `-c openai_base_url="…"`.
+const CODEX: &str = r#"#!/bin/sh
+printf '%s\n' "$@" >args
+for argument in "$@"; do case $argument in openai_base_url=*) url=${argument#*=} ;; esac; done
+OPENAI_BASE_URL=$(echo "$url" | tr -d '"') exec reenact demo-agent
+"#;
+
+/// A program that reads its address as Claude Code does: the settings beat the environment.
+const CLAUDE: &str = r#"#!/bin/sh
+printf '%s\n' "$@" >args
+env | grep -E 'FIRST_PARTY|TOOL_SEARCH' >variables
+while [ $# -gt 0 ]; do [ "$1" = --settings ] && file=$2; shift; done
+cp "$file" settings-seen.json
+ls -ld "$file" | cut -c1-10 >mode
+ANTHROPIC_BASE_URL=$(sed 's/.*"ANTHROPIC_BASE_URL":"\([^"]*\)".*/\1/' "$file") exec reenact demo-agent --vendor=anthropic
+"#;
+
+/// Project with programs of agents' names in `PATH`, and a vendor that no variable leads to.
+struct AgentProject {
+    project: TestProject,
+    bin: PathBuf,
+}
+
+impl AgentProject {
+    fn new() -> Self {
+        let project = TestProject::new(Script::travel());
+        let bin = project.folder.path().join("bin");
+        fs::create_dir_all(&bin).unwrap();
+        for (name, text) in [("codex", CODEX), ("claude", CLAUDE)] {
+            fs::write(bin.join(name), text).unwrap();
+            fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        Self { project, bin }
+    }
+
+    fn write_home(&self, name: &str, text: &str) {
+        let path = self.project.folder.home().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn run(&self, arguments: &[&str]) -> CommandOutput {
+        let mut command = self.project.command(arguments);
+        let path = command.get_envs().find(|(name, _)| *name == "PATH").unwrap().1.unwrap().to_owned();
+        let path = std::env::join_paths([self.bin.clone()].into_iter().chain(std::env::split_paths(&path)));
+        for name in ["OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL"] {
+            command.env_remove(name);
+        }
+        let output = command.env("PATH", path.unwrap()).env("ANTHROPIC_API_KEY", "x").output().unwrap();
+        let utf8 = |bytes| String::from_utf8(bytes).unwrap();
+        CommandOutput { code: output.status.code(), stdout: utf8(output.stdout), stderr: utf8(output.stderr) }
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.project.folder.path().join(name)).unwrap()
+    }
+
+    fn dry_run(&self, arguments: &[&str]) -> Value {
+        let kept = || {
+            let there = self.project.folder.state().exists();
+            if there { self.project.recorded_files() } else { Vec::new() }
+        };
+        let before = kept();
+        let output = self.run(&[&["record", "--dry-run", "--json"], arguments].concat());
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
+        assert_eq!(kept(), before, "a dry run wrote something");
+        serde_json::from_str(&output.stdout).unwrap()
+    }
+
+    /// Expects a run in which all calls of the agent were recorded, and no overlay was left.
+    fn expect_recorded(&self, output: &CommandOutput) {
+        output.expect(0, "...\n", "reenact: recorded 4 model calls and 3 tool calls, [..]\n...\n");
+        let left = self.project.recorded_files();
+        assert!(left.iter().all(|file| !file.to_string_lossy().contains("overlay")), "{left:?}");
+    }
+}
+
+#[test]
+fn codex_is_recorded_by_an_argument() {
+    let agents = AgentProject::new();
+    let url = agents.project.vendor.base_url(Vendor::OPENAI);
+    agents.write_home(".codex/config.toml", &format!("openai_base_url = \"{url}\"\n"));
+    let output = agents.run(&["record", "codex", "exec", "do it"]);
+    agents.expect_recorded(&output);
+    let arguments = agents.read("args");
+    let lines: Vec<&str> = arguments.lines().collect();
+    assert_eq!((lines[0], &lines[2..]), ("-c", &["exec", "do it"][..]));
+    assert!(lines[1].starts_with("openai_base_url=\"http://127.0.0.1:"), "{}", lines[1]);
+    assert!(lines[1].contains("/codex"), "{}", lines[1]);
+}
+
+#[test]
+fn codex_is_recorded_in_a_shells_text() {
+    let agents = AgentProject::new();
+    let url = agents.project.vendor.base_url(Vendor::OPENAI);
+    let upstream = format!("openai={url}");
+    let output =
+        agents.run(&["record", "--upstream", &upstream, "--", "sh", "-c", "true && codex exec 'do it'"]);
+    agents.expect_recorded(&output);
+    // The same by --agent, where nothing in the command tells.
+    fs::write(agents.project.folder.path().join("run.sh"), "codex exec 'do it'\n").unwrap();
+    let output = agents.run(&["record", "--agent", "codex", "--upstream", &upstream, "sh", "run.sh"]);
+    agents.expect_recorded(&output);
+    // Without it, Codex is not led to the gateway.
+    let seen = agents.dry_run(&["sh", "run.sh"]);
+    assert!(seen["agent"].is_null() && seen["arguments"] == serde_json::json!([]));
+}
+
+#[test]
+fn claude_is_recorded_although_its_settings_beat_the_environment() {
+    let agents = AgentProject::new();
+    let url = agents.project.vendor.base_url(Vendor::ANTHROPIC);
+    let settings = format!("{{\"env\": {{\"ANTHROPIC_BASE_URL\": \"{url}\"}}}}");
+    agents.write_home(".claude/settings.json", &settings);
+    let output = agents.run(&["record", "claude", "-p", "hi"]);
+    agents.expect_recorded(&output);
+    assert!(
+        agents.read("settings-seen.json").starts_with("{\"env\":{\"ANTHROPIC_BASE_URL\":\"http://127.0.0.1:")
+    );
+    assert_eq!(agents.read("mode"), "-rw-------\n");
+    // The vendor is not Anthropic, so nothing that needs Anthropic is switched on.
+    assert_eq!(agents.read("variables"), "");
+    // The user's files are as they were.
+    let kept = agents.project.folder.home().join(".claude/settings.json");
+    assert_eq!(fs::read_to_string(kept).unwrap(), settings);
+}
+
+#[test]
+fn a_dry_run_tells_what_would_be_set() {
+    let agents = AgentProject::new();
+    agents.write_home(".claude/.credentials.json", "{\"claudeAiOauth\": {\"accessToken\": \"t\"}}");
+    let seen = agents.dry_run(&["claude", "-p", "hi"]);
+    assert_eq!(seen["agent"]["name"], "claude");
+    assert_eq!(seen["agent"]["recognised"], "claude");
+    assert_eq!(seen["agent"]["login"], "api_key");
+    assert_eq!(
+        seen["command"],
+        serde_json::json!(["claude", "--settings", "RUN/overlay/settings.json", "-p", "hi"])
+    );
+    assert_eq!(
+        seen["files"][0]["content"],
+        "{\"env\":{\"ANTHROPIC_BASE_URL\":\"http://127.0.0.1:PORT/TOKEN/anthropic\"}}"
+    );
+    assert_eq!(seen["variables"]["_CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL"], "1");
+    assert_eq!(seen["variables"]["OPENAI_BASE_URL"], "http://127.0.0.1:PORT/TOKEN/openai/v1");
+    assert_eq!(seen["upstreams"]["anthropic"], "https://api.anthropic.com");
+    assert!(seen["observer"].as_array().unwrap().len() >= 4);
+    let none = agents.dry_run(&["--agent", "none", "claude"]);
+    assert!(none["agent"].is_null() && none["files"] == serde_json::json!([]));
+    agents.run(&["record", "--dry-run", "codex"]).expect(
+        0,
+        "agent       Codex (by: codex)\nlogin       none was found\ncommand     codex -c [..]\n...\nnothing was started, nothing was written\n",
+        "",
+    );
+}
+
+#[test]
+fn a_variable_of_an_unknown_agent() {
+    let agents = AgentProject::new();
+    let upstream = format!("openai={}", agents.project.vendor.base_url(Vendor::OPENAI));
+    let script = "test -n \"$ACME_URL\" && OPENAI_BASE_URL=$ACME_URL/v1 exec reenact demo-agent";
+    let base = upstream.trim_end_matches("/v1");
+    let output =
+        agents.run(&["record", "--base-url-var", "ACME_URL", "--upstream", base, "sh", "-c", script]);
+    agents.expect_recorded(&output);
+    let seen = agents.dry_run(&["--base-url-var", "ACME_URL=anthropic/v1", "./acme"]);
+    assert_eq!(seen["variables"]["ACME_URL"], "http://127.0.0.1:PORT/TOKEN/anthropic/v1");
+    agents.run(&["record", "--base-url-var", "ACME_URL=nowhere", "./acme"]).expect(
+        125,
+        "",
+        "reenact: --base-url-var ACME_URL: there is no route nowhere; there is: openai, [..]\n",
+    );
+}
+
+#[test]
+fn rows_of_the_user_are_read_and_broken_ones_named() {
+    let agents = AgentProject::new();
+    let row = "name = \"acme\"\ntitle = \"Acme\"\n[recognise]\nprograms = [\"acme\"]\n\
+               [[set]]\nvariable = \"ACME_URL\"\nvalue = \"${base:anthropic}/v1\"\nwhy = \"the address\"\n";
+    agents.write_home("reenact/agents/acme.toml", row);
+    let seen = agents.dry_run(&["acme", "run"]);
+    assert_eq!(seen["agent"]["title"], "Acme");
+    assert_eq!(seen["variables"]["ACME_URL"], "http://127.0.0.1:PORT/TOKEN/anthropic/v1");
+    agents.write_home("reenact/agents/acme.toml", &row.replace("programs", "program"));
+    agents.run(&["record", "acme"]).expect(
+        125,
+        "",
+        "reenact: [..]/reenact/agents/acme.toml: line 4: unknown field `program`, expected [..]\n",
+    );
+    agents.run(&["record", "--dry-run", "acme"]).expect(125, "", "reenact: [..]acme.toml: line 4: [..]\n");
+}
+
+#[test]
+fn an_agent_that_is_not_known_is_refused() {
+    let agents = AgentProject::new();
+    agents.run(&["record", "--agent", "acme", "--", REENACT, "demo-agent"]).expect(
+        125,
+        "",
+        "reenact: --agent acme: there is no such agent; there is: claude, codex, gemini, qwen, opencode, aider, none\n",
+    );
+}
