@@ -66,6 +66,14 @@ pub(crate) fn agent_environment(
 /// Variable with the URL to which an agent may post events about itself, such as its plan.
 pub(crate) const REPORT_URL_VARIABLE: &str = "REENACT_REPORT_URL";
 
+/// Returns the names of all variables that lead clients to a route.
+pub(crate) fn variables(route: &str) -> Vec<String> {
+    match Vendor::of_name(route) {
+        Some(vendor) => vendor.base_variables().iter().map(|variable| variable.name().to_owned()).collect(),
+        None => own_variables(route).into(),
+    }
+}
+
 /// Returns the variables that lead clients to the route of a name of the user's own: `TOGETHER_AI_BASE_URL` and `TOGETHER_AI_API_BASE`
 /// for `together_ai`.
 fn own_variables(route: &str) -> [String; 2] {

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
-use reenact_agents::LoginKind;
 use reenact_gateway::VendorRoute;
 use reenact_json::Shown;
 use reenact_json::print::{self, PrintObjectWriter};
@@ -98,14 +97,7 @@ impl PlannedAgent {
                 let version = plan.version.as_ref().map(|version| format!(" {}", Shown::new(version)));
                 let how = Shown::new(&plan.recognised.how);
                 line("agent", &format!("{}{} (by: {how})", plan.title, version.unwrap_or_default()));
-                line(
-                    "login",
-                    match plan.login {
-                        LoginKind::ApiKey => "a key",
-                        LoginKind::Oauth => "an account",
-                        LoginKind::None => "none was found",
-                    },
-                );
+                line("login", plan.login.phrase());
                 for calls in &plan.unrecorded {
                     line("unrecorded", &Shown::whole(calls).to_string());
                 }

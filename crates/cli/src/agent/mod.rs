@@ -13,11 +13,13 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use reenact_agents::{
-    AgentRow, AgentTable, ArgumentsPlace, LaunchPlan, LocalEnvironment, ObserverNote, RecognisedCommand,
+    AgentRow, AgentTable, ArgumentsPlace, LaunchPlan, LocalEnvironment, LoginKind, ObserverNote,
+    RecognisedCommand,
 };
+use reenact_formats::rer::payload::AgentLogin;
 use reenact_gateway::{UpstreamUrlError, VendorRoute};
 use reenact_json::Shown;
-use reenact_wire::VENDORS;
+use reenact_record::RecordedAgent;
 
 use self::base_url_var::BaseUrlVariable;
 pub(crate) use self::options::AgentOptions;
@@ -94,13 +96,23 @@ impl PlannedAgent {
         &self.routes
     }
 
+    /// Returns the agent for the record; `None` if it is not known.
+    pub(crate) fn recorded(&self) -> Option<RecordedAgent<'_>> {
+        let plan = self.plan.as_ref()?;
+        let login = match plan.login {
+            LoginKind::ApiKey => AgentLogin::ApiKey,
+            LoginKind::Oauth => AgentLogin::OAuth,
+            LoginKind::None => AgentLogin::None,
+        };
+        Some(RecordedAgent { name: &plan.name, version: plan.version.as_deref(), login })
+    }
+
     /// Returns what is set and why, for the record.
     pub(crate) fn observer(&self) -> Vec<ObserverNote> {
         let mut notes = self.plan.as_ref().map(LaunchPlan::observer).unwrap_or_default();
-        let names =
-            VENDORS.iter().flat_map(|vendor| vendor.base_variables()).map(|known| known.name() as &str);
-        let own = self.variables.iter().map(|variable| variable.name.as_str());
-        let names: Vec<&str> = names.chain(own).collect();
+        let general = self.routes.iter().filter(|route| !self.own_routes.contains(&route.name));
+        let mut names: Vec<String> = general.flat_map(|route| vendors::variables(&route.name)).collect();
+        names.extend(self.variables.iter().map(|variable| variable.name.clone()));
         notes.push(ObserverNote {
             set: names.join(", "),
             why: "clients that read these variables send their calls to the gateway".to_owned(),

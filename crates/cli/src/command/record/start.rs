@@ -11,7 +11,7 @@ use reenact_keys::{KeyName, durable};
 use reenact_record::approval::ApprovalQueue;
 use reenact_record::recorder::Recording;
 use reenact_record::wal::{self, WalDir};
-use reenact_record::{ArtifactTarget, Recorder, Redaction, RunId, RunPlaces, RunStart};
+use reenact_record::{AgentSetting, ArtifactTarget, Recorder, Redaction, RunId, RunPlaces, RunStart};
 use reenact_wire::price::PriceTable;
 
 use super::options::{PolicyModeArg, RecordArgs};
@@ -95,7 +95,12 @@ impl Preparation {
             |name: &str| environment.iter().find(|(known, _)| known == name).map(|(_, value)| value);
         let home = variable("HOME").filter(|home| !home.is_empty()).map(Path::new);
         let temp = std::env::temp_dir();
+        let observer = self.agent.observer();
+        let settings: Vec<AgentSetting<'_>> =
+            observer.iter().map(|note| AgentSetting { set: &note.set, why: &note.why }).collect();
         let start = RunStart {
+            agent: self.agent.recorded(),
+            settings: &settings,
             places: RunPlaces { folder: folder.as_deref(), home, temp: Some(&temp) },
             command: &options.command,
             environment,

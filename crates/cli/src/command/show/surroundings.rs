@@ -21,7 +21,9 @@ pub(super) fn push_heading(run: &Run, text: &mut String) {
         let login = agent.login.map(|login| format!(", login {}", login.name())).unwrap_or_default();
         let _ = writeln!(text, "agent   {}{version}{login}", Shown::new(&agent.name));
     }
-    for (set, why) in &found.observer {
+    // Every recorded command gets the variables of vendors' clients; what a known agent gets beside them is worth a line.
+    let settings = found.observer.iter().filter(|_| found.agent.is_some());
+    for (set, why) in settings {
         let _ = writeln!(text, "set     {} ({})", Shown::new(set), Shown::new(why));
     }
     if let Some(folder) = &found.folder {
