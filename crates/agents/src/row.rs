@@ -141,6 +141,15 @@ pub enum LoginKind {
 }
 
 impl LoginKind {
+    /// Returns the name for people.
+    pub fn phrase(self) -> &'static str {
+        match self {
+            Self::ApiKey => "a key",
+            Self::Oauth => "an account",
+            Self::None => "none was found",
+        }
+    }
+
     /// Returns the name in records.
     pub fn name(self) -> &'static str {
         match self {

@@ -98,6 +98,12 @@ fn codex_is_recorded_by_an_argument() {
     assert_eq!((lines[0], &lines[2..]), ("-c", &["exec", "do it"][..]));
     assert!(lines[1].starts_with("openai_base_url=\"http://127.0.0.1:"), "{}", lines[1]);
     assert!(lines[1].contains("/codex"), "{}", lines[1]);
+    // The record tells what was set, without the address, which has the gateway's token.
+    let shown: Value = serde_json::from_str(&agents.run(&["show", "last", "--json"]).stdout).unwrap();
+    assert_eq!(shown["agent"], serde_json::json!({"name": "codex", "version": null, "login": "none"}));
+    assert_eq!(shown["observer"][0]["set"], "-c openai_base_url=\"GATEWAY/codex\"");
+    assert!(shown["observer"][1]["set"].as_str().unwrap().contains("OPENAI_BASE_URL, "), "{shown}");
+    agents.run(&["show", "last"]).expect(0, "...\nagent   codex, login none\nset     -c [..]\n...\n", "");
 }
 
 #[test]
@@ -209,4 +215,30 @@ fn an_agent_that_is_not_known_is_refused() {
         "",
         "reenact: --agent acme: there is no such agent; there is: claude, codex, gemini, qwen, opencode, aider, none\n",
     );
+}
+
+#[test]
+fn known_agents_are_listed_with_what_is_installed() {
+    let agents = AgentProject::new();
+    agents.write_home(".codex/auth.json", "{\"auth_mode\": \"chatgpt\"}");
+    fs::write(agents.bin.join("package.json"), "{\"name\": \"@openai/codex\", \"version\": \"0.166.0\"}")
+        .unwrap();
+    let output = agents.run(&["doctor", "agents", "--json"]);
+    let listed: Value = serde_json::from_str(&output.stdout).unwrap();
+    let codex = &listed["agents"][1];
+    assert_eq!(
+        (&codex["name"], &codex["version"], &codex["login"]),
+        (&"codex".into(), &"0.166.0".into(), &"oauth".into())
+    );
+    assert!(codex["path"].as_str().unwrap().ends_with("/bin/codex"), "{codex}");
+    assert_eq!(codex["set"][0]["set"], "-c openai_base_url=\"GATEWAY/chatgpt\"");
+    assert!(listed["agents"][2]["path"].is_null());
+    agents.run(&["doctor", "agents"]).expect(
+        0,
+        "Claude Code (claude)  at [..]/bin/claude; login: a key\n  sets  --settings [..]\n...\n\
+         Codex (codex)  0.166.0 at [..]/bin/codex; login: an account\n...\n\
+         Gemini CLI (gemini)  not found in PATH; login: none was found\n...\n",
+        "",
+    );
+    assert!(!agents.project.folder.state().exists(), "doctor agents wrote something");
 }

@@ -3,6 +3,7 @@
 //! Without a topic the machine is examined (`machine`); each topic prints one table. To add a topic, add a file and a
 //! variant of [`DoctorTopic`].
 
+mod agents;
 mod machine;
 mod prices;
 
@@ -15,7 +16,7 @@ use crate::output::CommandError;
 #[command(
     disable_help_subcommand = true,
     args_conflicts_with_subcommands = true,
-    after_help = "Examples:\n  reenact doctor\n  reenact doctor --json\n  reenact doctor prices > prices.toml"
+    after_help = "Examples:\n  reenact doctor\n  reenact doctor --json\n  reenact doctor agents\n  reenact doctor prices > prices.toml"
 )]
 pub(crate) struct DoctorArgs {
     #[command(subcommand)]
@@ -29,6 +30,7 @@ pub(crate) struct DoctorArgs {
 /// Table that is printed in place of the machine's state.
 #[derive(clap::Subcommand)]
 enum DoctorTopic {
+    Agents(agents::AgentsArgs),
     Prices(prices::PricesArgs),
 }
 
@@ -37,6 +39,7 @@ impl DoctorArgs {
     pub(crate) fn run(&self) -> Result<u8, CommandError> {
         match &self.topic {
             None => machine::examine(self.json),
+            Some(DoctorTopic::Agents(agents)) => agents.run(),
             Some(DoctorTopic::Prices(prices)) => prices.run(),
         }
     }
