@@ -15,7 +15,7 @@ use reenact_verify::render::Tone;
 use crate::output::{self, CommandError, paint};
 use crate::{hardening, vendors};
 
-/// Record an agent, catch a forgery, replay the run offline: no key, no network, a few seconds
+/// Record an agent, catch a forgery, replay the run: no key, no network
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  reenact demo")]
 pub(crate) struct DemoArgs {

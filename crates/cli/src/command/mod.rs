@@ -8,18 +8,22 @@
 //! | permissions | `policy` |
 //! | keys; this machine and prices | `keys`, `doctor` |
 //! | formats by hand | `canon`, `hash` |
+//! | the commands themselves | `help`, `completions`, `man` |
 //!
 //! A command is a struct of clap arguments with a method `run`, which returns the exit code. The doc comments
 //! on these structs and their fields are the help text that users see, and `tests/cases` quotes it. To add a
-//! command, add a file, a variant and a line in [`run`].
+//! command, add a file, a variant and a line in [`run`]; one that is seldom needed is hidden.
 
 mod bundle;
 mod canon;
+mod completions;
 mod convert;
 mod demo;
 mod doctor;
 mod hash;
+mod help;
 mod keys;
+mod man;
 mod migrate;
 mod overview;
 mod policy;
@@ -51,7 +55,8 @@ pub(crate) use renamed::suggest_name;
     version,
     disable_help_subcommand = true,
     args_conflicts_with_subcommands = true,
-    max_term_width = 110
+    max_term_width = 110,
+    after_help = "`reenact` alone tells the last run and what to do next; `reenact help --all` lists every command."
 )]
 pub(crate) struct ReenactArgs {
     #[command(subcommand)]
@@ -63,24 +68,34 @@ pub(crate) struct ReenactArgs {
 
 #[derive(Subcommand)]
 enum ReenactCommand {
-    Demo(demo::DemoArgs),
-    #[command(hide = true)]
-    DemoAgent(demo::DemoAgentArgs),
     Record(record::RecordArgs),
-    Show(show::ShowArgs),
     Replay(replay::ReplayArgs),
-    Recover(recover::RecoverArgs),
+    Show(show::ShowArgs),
     Verify(verify::VerifyArgs),
     Share(share::ShareArgs),
-    Bundle(bundle::BundleArgs),
     Convert(convert::ConvertArgs),
-    Redact(redact::RedactArgs),
-    Migrate(migrate::MigrateArgs),
-    Canon(canon::CanonArgs),
-    Hash(hash::HashArgs),
+    Recover(recover::RecoverArgs),
     Policy(policy::PolicyArgs),
     Keys(keys::KeysArgs),
+    Demo(demo::DemoArgs),
     Doctor(doctor::DoctorArgs),
+    Help(help::HelpArgs),
+    Completions(completions::CompletionsArgs),
+    // Seldom needed: only `help --all` lists these.
+    #[command(hide = true)]
+    Redact(redact::RedactArgs),
+    #[command(hide = true)]
+    Bundle(bundle::BundleArgs),
+    #[command(hide = true)]
+    Migrate(migrate::MigrateArgs),
+    #[command(hide = true)]
+    Canon(canon::CanonArgs),
+    #[command(hide = true)]
+    Hash(hash::HashArgs),
+    #[command(hide = true)]
+    Man(man::ManArgs),
+    #[command(hide = true)]
+    DemoAgent(demo::DemoAgentArgs),
 }
 
 /// Runs the command that was parsed, or the overview if there is none, and returns its exit code.
@@ -101,6 +116,9 @@ pub(crate) fn run(arguments: ReenactArgs) -> Result<u8, CommandError> {
         ReenactCommand::Verify(verify) => verify.run(),
         ReenactCommand::Canon(canon) => canon.run(),
         ReenactCommand::Hash(hash) => hash.run(),
+        ReenactCommand::Help(help) => help.run(),
+        ReenactCommand::Completions(completions) => completions.run(),
+        ReenactCommand::Man(man) => man.run(),
         ReenactCommand::Keys(keys) => keys.run(),
         ReenactCommand::Policy(policy) => policy.run(),
         ReenactCommand::Share(share) => share.run(),

@@ -2,7 +2,7 @@
 //!
 //! The old names do nothing. To rename a command, add a row to [`RENAMED`].
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
@@ -14,14 +14,20 @@ const RENAMED: &[(&[&str], &str)] = &[
     (&["prices"], "doctor prices"),
 ];
 
+/// Returns the name that a command has today, for a command line that begins with an earlier one.
+pub(super) fn name_of_today<W: AsRef<OsStr>>(words: &[W]) -> Option<&'static str> {
+    let is_typed = |old: &[&str]| {
+        words.len() >= old.len() && old.iter().zip(words).all(|(old, word)| word.as_ref() == *old)
+    };
+    RENAMED.iter().find(|(old, _)| is_typed(old)).map(|(_, name)| *name)
+}
+
 /// Adds the name that a command has today to clap's complaint about an unknown command.
 pub(crate) fn suggest_name(error: &mut clap::Error, words: &[OsString]) {
     if error.kind() != ErrorKind::InvalidSubcommand {
         return;
     }
-    let is_typed =
-        |old: &[&str]| words.len() >= old.len() && old.iter().zip(words).all(|(old, word)| word == old);
-    let Some((_, name)) = RENAMED.iter().find(|(old, _)| is_typed(old)) else { return };
+    let Some(name) = name_of_today(words) else { return };
     // Similar spelling misleads where the meaning is known.
     error.remove(ContextKind::SuggestedSubcommand);
     let tip = format!("did you mean: reenact {name}");

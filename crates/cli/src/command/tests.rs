@@ -103,3 +103,36 @@ fn the_run_is_the_last_one_unless_it_is_named() {
     assert_eq!(run(&["reenact", "replay", "0198", "--", "a"]), ("0198".into(), vec!["a".into()]));
     assert!(ReenactArgs::try_parse_from(["reenact", "replay", "last", "python", "agent.py"]).is_err());
 }
+
+/// The reference has every command, and none that is not there.
+#[test]
+fn the_reference_has_every_command() {
+    let reference = include_str!("../../../../docs/commands.md");
+    let mut spans: Vec<&str> = reference.split('`').skip(1).step_by(2).collect();
+    spans.retain(|span| span.starts_with("reenact "));
+    let tree = ReenactArgs::command();
+    walk(&tree, "reenact", &mut |command, path| {
+        let is_named = |span: &&str| {
+            span.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        };
+        assert!(
+            command.is_subcommand_required_set() || spans.iter().any(is_named),
+            "docs/commands.md has no {path}"
+        );
+    });
+    for span in spans {
+        let mut command = &tree;
+        for word in span
+            .split(' ')
+            .skip(1)
+            .take_while(|word| word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'))
+        {
+            if !command.has_subcommands() || word.starts_with('-') {
+                break;
+            }
+            command = command
+                .find_subcommand(word)
+                .unwrap_or_else(|| panic!("docs/commands.md: {span}: no such command"));
+        }
+    }
+}

@@ -18,7 +18,7 @@ use crate::progress::VerifyProgress;
 use crate::runs;
 use crate::runs::KeyFileArgs;
 
-/// Verify records of runs: every hash recomputed, every check reported, offline
+/// Verify records: every hash recomputed, every check reported, offline
 ///
 /// A target is a file, a bundle, a folder (every record in it), a run recorded here (`last`, its id or the beginning of it), or - for
 /// standard input. What it is, its content decides. The exit

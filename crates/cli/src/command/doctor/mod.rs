@@ -9,7 +9,7 @@ mod prices;
 
 use crate::output::CommandError;
 
-/// Tell what works on this machine: sandbox, keys, variables, disk
+/// Tell what works on this machine, and what to do about the rest
 ///
 /// The exit code is 0 if everything is fine, 1 if something should be done.
 #[derive(clap::Args)]

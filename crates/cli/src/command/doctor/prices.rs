@@ -5,9 +5,9 @@ use reenact_wire::price::PriceTable;
 use crate::output::{self, CommandError};
 use crate::prices;
 
-/// Print the list prices that costs are worked out with, as a file to change and give to `record --prices`
+/// Print the list prices that costs are worked out with
 ///
-/// Prices are in dollars for a million tokens, of the day that the table names. They are list prices: discounts, batches and tiers for
+/// The output is a file to change and give to `record --prices`. Prices are in dollars for a million tokens, of the day that the table names. They are list prices: discounts, batches and tiers for
 /// long contexts are not in them. A model that is not in the table has no price: costs that it is part of are partial, and under a limit on
 /// spending its calls are denied. `max_output_tokens`, the largest answer of a model, tells what a call can cost at most.
 #[derive(clap::Args)]

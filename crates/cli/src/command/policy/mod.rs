@@ -20,7 +20,7 @@ use reenact_json::shown::is_unsafe;
 use crate::envelope::summary_lines;
 use crate::output::CommandError;
 
-/// What a run may do: write, check, try, authorise and read envelopes, and approve what waits
+/// Say what runs may do: write, try and sign envelopes, approve what waits
 ///
 /// An envelope says which models and tools may be called, how often, until when, for how much, and what needs an approval. People
 /// write it as `[envelope]` in TOML; a run carries it as signed JSON.

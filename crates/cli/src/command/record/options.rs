@@ -13,7 +13,7 @@ use super::command_words::shell_quoted;
 use crate::agent::AgentOptions;
 use crate::upstreams;
 
-/// Record a run: watch an agent's calls to its models, and seal them into a file that anyone can verify and replay
+/// Record an agent: its calls to models, sealed into a file that anyone can verify and replay
 ///
 /// The command runs as it would without us: it has the terminal, its signals and its exit code. Its clients are sent through a
 /// gateway on this machine by the variables that they read anyway (OPENAI_BASE_URL and the like), and agents such as Codex or

@@ -43,7 +43,7 @@ use crate::output::{self, CommandError};
 use crate::runs::KeyFileArgs;
 use crate::{hardening, quantity, runs, runtime, settings, upstreams, vendors};
 
-/// Replay a run: the same agent on the recorded answers, with no network, no API key and no bill
+/// Run the agent again on the recorded answers: no network, no API key, no bill
 ///
 /// RUN is a file or a folder of any format that holds answers, a run id, the beginning of one, or `last`. The command runs inside a sandbox of the kernel in which there is
 /// nothing but a gateway that gives the recorded answers; what it asks for that was not recorded is refused, and shown with the

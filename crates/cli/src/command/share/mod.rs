@@ -22,7 +22,7 @@ use crate::runs;
 use crate::runs::KeyFileArgs;
 use format::{ShareFormat, ShareFormatParser};
 
-/// Make one file of a run for others: the proof, what a replay needs, or another format
+/// Make one file of a run for others: as proof, to replay, or in another format
 ///
 /// An RER bundle (`--as rer`) holds the proof: the artifact, its manifest, the public key, and the files that its events speak
 /// of. The artifact is bound to the manifest and signed again, which takes the key that signed it.

@@ -20,7 +20,7 @@ use crate::output::{self, CommandError};
 use crate::runs;
 use crate::runs::KeyFileArgs;
 
-/// Show a run: its steps, models, tools, tokens and times, under the verdict on its record
+/// Show a run: its steps, models, tools, tokens and times
 ///
 /// RUN is a file or a folder of any of the five formats, a run id, the beginning of one, or `last`. What is shown is what the record
 /// says; whether it can be believed, the first line says. The exit code is 0 if the record verifies, 1 if it does not, 2 if it could not be read.
