@@ -87,6 +87,12 @@ pub enum RecordError {
     /// There is no randomness for the salt of an event.
     #[error(transparent)]
     Randomness(#[from] RandomnessError),
+    /// The bytes that were read back are not the artifact that was sealed.
+    #[error("{}: is not what was sealed; the journal of the run stays", Shown::whole(.path))]
+    NotReadBack {
+        /// Path that the artifact was written to.
+        path: String,
+    },
     /// A file of that name exists; it was not changed.
     #[error("{}: is there already; give another name", Shown::whole(.path))]
     Exists {
@@ -185,6 +191,12 @@ pub enum ResumeError {
     /// The run has not ended: resume it by [`crate::RecorderBuilder::resume`], and end it.
     #[error("the run has not ended; end it first")]
     NotEnded,
+    /// The artifact does not end with the last event of the journal.
+    #[error("{}: the journal does not end as the artifact does; it stays", Shown::whole(.path))]
+    OtherEnd {
+        /// Path of the journal.
+        path: String,
+    },
     /// Any error that can also happen while recording.
     #[error(transparent)]
     Record(#[from] RecordError),

@@ -441,6 +441,16 @@ impl Journal {
         Ok(())
     }
 
+    /// Removes the file, and flushes that to the disk. If its name is gone already, or belongs to another file by now,
+    /// nothing is removed.
+    pub(crate) fn remove(&mut self) -> io::Result<()> {
+        if !self.file.is_linked_at(&self.path) {
+            return Ok(());
+        }
+        self.storage.remove(&self.path)?;
+        durable::sync_parent_folder(&*self.storage, &self.path)
+    }
+
     /// Reads the journal back, in pieces, with commas instead of line feeds between the events, as the artifact has
     /// them.
     ///

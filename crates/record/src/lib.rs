@@ -4,7 +4,7 @@
 //! bound to the one before by its hash, and the operating system has it when the call that recorded it returns. Input
 //! from outside is masked before it is written: the payload writer takes no text that did not come out of the masks. To
 //! seal the run, the journal is read back, compared with a running hash that only the recorder has, and framed as an
-//! artifact that anyone can verify. The journal of a recorder that was killed can be resumed: its first line names its
+//! artifact that anyone can verify. Once the artifact was read back and verified, the journal goes. The journal of a recorder that was killed can be resumed: its first line names its
 //! run, and a file lock admits one recorder at a time.
 //!
 //! | module | contents |
@@ -43,6 +43,7 @@ pub mod error;
 pub mod event_writer;
 pub mod exchange;
 mod journal;
+mod journal_removal;
 pub mod late_secrets;
 mod lock;
 mod mask;
@@ -90,7 +91,7 @@ pub use redaction::Redaction;
 pub use reenact_keys::{durable, randomness, storage};
 pub use run_id::RunId;
 pub use run_state::RunCounts;
-pub use run_store::{RunStore, RunStoreError};
+pub use run_store::{RunFile, RunFileFault, RunStore, RunStoreError, StoredRun};
 pub use spool::Spool;
 pub use start::{ArtifactTarget, RunStart};
 pub use surroundings::{AgentSetting, RecordedAgent, RepositoryState, RunPlaces};

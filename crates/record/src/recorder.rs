@@ -25,7 +25,7 @@ use crate::recorder_builder::RecorderBuilder;
 use crate::refusal;
 use crate::run_id::RunId;
 use crate::run_state::{RunCounts, RunState};
-use crate::run_store::RunStore;
+use crate::run_store::{RunFile, RunStore};
 use crate::start::ArtifactTarget;
 
 /// State of a [`Recorder`] whose run takes events.
@@ -110,6 +110,8 @@ pub(crate) struct RecorderInner {
     pub(crate) policy: OnceLock<Option<Arc<Mutex<PolicyEngine>>>>,
     pub(crate) signer: PublicKey,
     pub(crate) target: ArtifactTarget,
+    /// File beside the journal that says where the artifact is; `None` in a resumed run that has none.
+    pub(crate) run_file: Option<RunFile>,
     /// Bytes that were truncated from the journal when the run was resumed.
     pub(crate) truncated_bytes: u64,
     /// Event that says that the run was recovered; `None` in a run that began here.
@@ -235,7 +237,7 @@ impl Recorder<Ended> {
     }
 
     /// Seals the run into the file that [`RunStart::target`](crate::RunStart::target) named, or into its default place, and leaves the journal
-    /// where it is. The signer must be the one that the run began under.
+    /// where it is: [`Recorder::remove_journal`] removes it once the artifact is verified. The signer must be the one that the run began under.
     ///
     /// # Errors
     /// [`RecordError::OtherSigner`] for another key, [`RecordError::JournalChanged`] if the journal on the disk is not
@@ -257,6 +259,9 @@ impl Recorder<Ended> {
         }
         let sealed = self.try_seal(signer, target);
         self.inner.refuse_if_changed(&sealed);
+        if let (Ok(sealed), Some(run_file)) = (&sealed, &self.inner.run_file) {
+            run_file.note_artifact(&self.inner.folder, &sealed.path, &self.inner.shared.masks);
+        }
         sealed
     }
 

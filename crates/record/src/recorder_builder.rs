@@ -21,7 +21,7 @@ use crate::recorder::{Ended, Recorder, RecorderInner, Recording};
 use crate::resume::{self, ResumedJournal};
 use crate::run_id::RunId;
 use crate::run_state::RunState;
-use crate::run_store::RunStore;
+use crate::run_store::{RunFile, RunStore};
 use crate::spool;
 use crate::start::{self, ArtifactTarget, JournalHead, RunStart};
 use crate::storage::Storage;
@@ -108,6 +108,8 @@ impl RecorderBuilder<'_> {
         let started = RunStartedEvent::new(start, &envelope, &masks);
         let head = JournalHead::new(start, &envelope, &masks, signer)?.to_line()?;
         let folder = store.create_run(start.run_id)?;
+        let run_file = RunFile::new(start, &masks);
+        run_file.write(&folder).map_err(|error| RecordError::io(&folder, &error))?;
         let journal = Journal::create(&store.journal_path(start.run_id), &head, &env)?;
         masks.follow_events(journal.event_count());
         let mut state = RunState::new(journal);
@@ -124,6 +126,7 @@ impl RecorderBuilder<'_> {
             policy: OnceLock::new(),
             signer: signer.public_key(),
             target: start.target.clone().unwrap_or_else(default_target),
+            run_file: Some(run_file),
             truncated_bytes: 0,
             recovered: None,
         };
@@ -204,6 +207,7 @@ impl RecorderBuilder<'_> {
             policy: OnceLock::new(),
             signer: self.signer.public_key(),
             target: head.target.unwrap_or_else(default_target),
+            run_file: self.store.run_file(head.run_id).ok(),
             truncated_bytes: trailing_bytes,
             recovered: Some(recovered),
         }

@@ -220,7 +220,11 @@ impl JournalReading<'_> {
 }
 
 /// Opens a journal that is a regular file of this user, and locks out every other writer.
-fn open_locked(path: &Path, run_id: RunId, env: &RecordEnv) -> Result<Box<dyn StoredFile>, ResumeError> {
+pub(crate) fn open_locked(
+    path: &Path,
+    run_id: RunId,
+    env: &RecordEnv,
+) -> Result<Box<dyn StoredFile>, ResumeError> {
     let shown = || path.to_string_lossy().into_owned();
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => ResumeError::NoJournal { path: shown() },
@@ -384,17 +388,29 @@ impl<R: BufRead> JournalLines<R> {
 
 /// Returns true if the last line of a journal is the event that ends a run. The line is not checked otherwise.
 pub(crate) fn has_run_ended(file: &mut File) -> io::Result<bool> {
-    // The last event is short, unless somebody gave a long reason; such a run counts as not ended here.
-    const TAIL_BYTES: u64 = 64 << 10;
+    let line = last_line(file)?;
+    let behind = line.strip_prefix(EVENT_PREFIX).and_then(|rest| rest.get(HASH_DIGITS..)).unwrap_or_default();
+    let behind = behind.strip_prefix(b"\",\"event_type\":\"").unwrap_or_default();
+    Ok(behind.strip_prefix(EventType::RunEnded.name().as_bytes()).is_some_and(|rest| rest.starts_with(b"\"")))
+}
+
+/// Returns the hash that the last line of a journal carries; `None` if that is no whole event.
+pub(crate) fn last_event_hash(file: &mut File) -> io::Result<Option<Digest>> {
+    let line = last_line(file)?;
+    let hash = line.strip_prefix(EVENT_PREFIX).and_then(|rest| rest.get(..HASH_DIGITS));
+    Ok(hash.and_then(|hash| str::from_utf8(hash).ok()).and_then(Digest::from_hex))
+}
+
+/// Returns the last line of a journal without its line feed; empty if it is torn, or longer than an event that ends a run.
+fn last_line(file: &mut File) -> io::Result<Vec<u8>> {
+    // The last event names the files that changed. A run with a longer one counts as not ended here.
+    const TAIL_BYTES: u64 = 4 << 20;
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
     let mut last = Vec::new();
     file.take(TAIL_BYTES).read_to_end(&mut last)?;
-    let Some(b'\n') = last.pop() else { return Ok(false) };
-    let line = last.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
-    let behind = line.strip_prefix(EVENT_PREFIX).and_then(|rest| rest.get(HASH_DIGITS..)).unwrap_or_default();
-    let behind = behind.strip_prefix(b"\",\"event_type\":\"").unwrap_or_default();
-    Ok(behind.strip_prefix(EventType::RunEnded.name().as_bytes()).is_some_and(|rest| rest.starts_with(b"\"")))
+    let Some(b'\n') = last.pop() else { return Ok(Vec::new()) };
+    Ok(last.rsplit(|byte| *byte == b'\n').next().unwrap_or_default().to_vec())
 }
 
 /// Reads the first line of a journal; `None` if it is no valid head.

@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::str::FromStr;
+use core::time::Duration;
 
 use crate::clock::{Clock, SystemClock};
 use crate::randomness::{Randomness, RandomnessError, SystemRandomness};
@@ -35,6 +36,11 @@ impl RunId {
         let variant = 0b10 << 62;
         let free = !((0xF << 76) | (0b11 << 62));
         Ok(Self(time << 80 | version | variant | random & free))
+    }
+
+    /// Returns the time at which the id was made, since 1970 and to the millisecond.
+    pub fn created_at(self) -> Duration {
+        Duration::from_millis(u64::try_from(self.0 >> 80).unwrap_or_default())
     }
 }
 
@@ -104,6 +110,7 @@ mod tests {
         random[6..].copy_from_slice(&[0x0C, 0xC3, 0x18, 0xC4, 0xDC, 0x0C, 0x0C, 0x07, 0x39, 0x8F]);
         let id = RunId::new(&ClockAt(0x017F_22E2_79B0), &FixedBytes(random)).unwrap();
         assert_eq!(id.to_string(), "017f22e2-79b0-7cc3-98c4-dc0c0c07398f");
+        assert_eq!(id.created_at(), Duration::from_millis(0x017F_22E2_79B0));
     }
 
     #[test]

@@ -195,8 +195,8 @@ fn a_disk_that_takes_no_artifact() {
 }
 
 /// Returns the names of the files of a run that is not sealed.
-fn names() -> [String; 1] {
-    [format!(".reenact/runs/{}/journal.jsonl", id())]
+fn names() -> [String; 2] {
+    ["journal.jsonl", "run.json"].map(|name| format!(".reenact/runs/{}/{name}", id()))
 }
 
 /// Somebody cleans up the project while its agent runs.

@@ -132,7 +132,7 @@ fn runs_are_listed_and_nothing_else() {
     let dir = TestDir::new();
     let folder = with_runs(&dir, &[NEW, OLD, MIDDLE]);
     assert_eq!(folder.run_ids(), Ok(vec![id(OLD), id(MIDDLE), id(NEW)]));
-    assert_eq!(folder.sealed_artifact(id(NEW)), Err(RunStoreError::NotSealed { run_id: id(NEW) }));
+    assert_eq!(folder.sealed_artifact(id(NEW)), Err(RunStoreError::Empty { run_id: id(NEW) }));
 }
 
 #[test]

@@ -30,6 +30,8 @@ pub(crate) struct Faults {
     pub(crate) free_bytes: Option<(usize, i32)>,
     /// Number of syncs before one fails.
     pub(crate) syncs_until_failure: Option<usize>,
+    /// True if no file can be removed.
+    pub(crate) keeps_files: bool,
     /// True if nothing can be opened for writing.
     pub(crate) is_read_only: bool,
     /// Number of writes and syncs.
@@ -127,6 +129,9 @@ impl Storage for FaultyStorage {
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
+        if self.faults().keeps_files {
+            return Err(os_error(EROFS));
+        }
         Disk.remove(path)
     }
 

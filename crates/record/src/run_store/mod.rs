@@ -3,98 +3,26 @@
 //! Every folder on the way is checked before it is used: it must be a real folder of this user that others cannot write
 //! to. Otherwise others could put their runs in the place of the user's. Start reading at [`RunStore`].
 
+mod error;
+mod run_file;
+mod stored_run;
+
 use std::fs::{self, File, Metadata, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use reenact_json::Shown;
 use reenact_keys::durable;
 use reenact_keys::ownership;
+
+pub use self::error::RunStoreError;
+use self::error::path_text;
+pub use self::run_file::{RunFile, RunFileFault};
+pub use self::stored_run::StoredRun;
 
 use crate::refusal;
 use crate::resume;
 use crate::run_id::RunId;
 use crate::wal;
-
-/// Reason why runs cannot be kept or found. Each message says what to do, if something can be done.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RunStoreError {
-    /// A link is in the way; it could lead anywhere.
-    #[error("{}: is a link; runs are kept only in a folder of your own: remove the link", Shown::whole(.path))]
-    Link {
-        /// Path of the link.
-        path: String,
-    },
-    /// A file, a pipe or a device is in the way.
-    #[error("{}: is not a folder; move it away", Shown::whole(.path))]
-    NotAFolder {
-        /// Path of the thing.
-        path: String,
-    },
-    /// The folder belongs to another user, who could put other runs there.
-    #[error("{}: belongs to another user; record in a folder of your own", Shown::whole(.path))]
-    Foreign {
-        /// Path of the folder.
-        path: String,
-    },
-    /// Other users can write to the folder, and could put their runs there.
-    #[error("{path}: others can write to it (mode {mode:04o}); close it with: chmod 700 {path}", path = Shown::whole(.path))]
-    OpenToOthers {
-        /// Path of the folder.
-        path: String,
-        /// Permission bits of the folder.
-        mode: u32,
-    },
-    /// There is a run of that id already.
-    #[error("{}: is there already", Shown::whole(.path))]
-    Exists {
-        /// Path of the run's folder.
-        path: String,
-    },
-    /// There is no folder of that run.
-    #[error("there is no run {run_id}")]
-    NotFound {
-        /// Id that was looked for.
-        run_id: RunId,
-    },
-    /// The run has no artifact here: it was not sealed, or its artifact was written elsewhere.
-    #[error(
-        "run {run_id} has no artifact here: it was not sealed (seal it with: reenact recover), or its artifact was written elsewhere"
-    )]
-    NotSealed {
-        /// Id of the run.
-        run_id: RunId,
-    },
-    /// The recorder of the run refused it for good.
-    #[error(
-        "run {run_id} is refused for good: someone changed its journal while it was recorded, and nothing of it will be signed"
-    )]
-    Refused {
-        /// Id of the run.
-        run_id: RunId,
-    },
-    /// The operating system returned an error.
-    #[error("{}: {text}", Shown::whole(.path))]
-    Io {
-        /// Path of the file or folder.
-        path: String,
-        /// Kind of the error.
-        kind: io::ErrorKind,
-        /// Message of the operating system.
-        text: String,
-    },
-}
-
-fn path_text(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
-}
-
-impl RunStoreError {
-    fn io(path: &Path, error: &io::Error) -> Self {
-        Self::Io { path: path_text(path), kind: error.kind(), text: error.to_string() }
-    }
-}
 
 /// Folder of runs and replays, such as `~/.local/state/reenact`. It need not exist until a run is recorded.
 ///
@@ -162,31 +90,16 @@ impl RunStore {
             Ok(file) => file,
         };
         let is_sealed = self.artifact_path(id).symlink_metadata().is_ok_and(|found| found.is_file());
-        let is_done = is_sealed || self.is_refused(id) || Self::is_sealed_elsewhere(&mut file);
+        let is_done = is_sealed || self.is_refused(id) || Self::sealed_elsewhere(&mut file).is_some();
         // The lock is asked for last: a recovery of a run that is not done must not find it taken.
         is_done && file.try_lock_shared().is_ok()
     }
 
-    /// Returns true if the run of a journal has ended, and the file that its artifact was to be written to is there.
-    fn is_sealed_elsewhere(journal: &mut File) -> bool {
-        let target = resume::read_head(journal).ok().flatten().and_then(|head| head.target);
-        let is_there = target.is_some_and(|target| target.path.symlink_metadata().is_ok());
-        is_there && resume::has_run_ended(journal).unwrap_or(false)
-    }
-
-    /// Returns the path of the artifact of a run that was sealed here.
-    ///
-    /// # Errors
-    /// [`RunStoreError::NotSealed`] if there is none, [`RunStoreError::Refused`] if there never will be one,
-    /// [`RunStoreError::Link`] if there is a link.
-    pub fn sealed_artifact(&self, id: RunId) -> Result<PathBuf, RunStoreError> {
-        let path = self.artifact_path(id);
-        match path.symlink_metadata() {
-            Ok(found) if found.is_file() => Ok(path),
-            Ok(found) if found.is_symlink() => Err(RunStoreError::Link { path: path_text(&path) }),
-            _ if self.is_refused(id) => Err(RunStoreError::Refused { run_id: id }),
-            _ => Err(RunStoreError::NotSealed { run_id: id }),
-        }
+    /// Returns the file that the artifact of a journal's run was to be written to, if the run has ended and the file is there.
+    fn sealed_elsewhere(journal: &mut File) -> Option<PathBuf> {
+        let target = resume::read_head(journal).ok().flatten().and_then(|head| head.target)?;
+        let is_there = target.path.symlink_metadata().is_ok();
+        (is_there && resume::has_run_ended(journal).unwrap_or(false)).then_some(target.path)
     }
 
     /// Returns the ids of all runs, oldest first; empty if the folder does not exist. Entries that are no runs are
@@ -234,7 +147,7 @@ impl RunStore {
         if matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
             return false;
         }
-        !Self::is_sealed_elsewhere(&mut file)
+        Self::sealed_elsewhere(&mut file).is_none()
     }
 
     /// Returns the id of the key that a run began under, by the first line of its journal; `None` if that line does not
