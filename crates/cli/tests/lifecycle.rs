@@ -22,6 +22,8 @@ mod lifecycle {
     pub(crate) mod project;
     mod records;
     mod replays;
+    mod run_names;
+    mod runs;
     mod secrets;
     mod shares;
     mod shows;

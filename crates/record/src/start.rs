@@ -327,6 +327,7 @@ fn recordable_target(out: &ArtifactTarget, masks: &Masks) -> Option<ArtifactTarg
 mod tests {
     use super::*;
     use reenact_secrets::{Alphabet, CustomRule, RulePack};
+    use std::path::Path;
 
     fn head(out: Option<ArtifactTarget>) -> JournalHead {
         let run_id = "017f22e2-79b0-7cc3-98c4-dc0c0c07398f".parse().unwrap();

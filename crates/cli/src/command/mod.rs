@@ -2,8 +2,8 @@
 //!
 //! | purpose | commands |
 //! |---|---|
-//! | record a run | `record`, `recover`, `demo` |
-//! | look at a run | no command, `verify`, `show`, `replay` |
+//! | record a run | `record`, `demo` |
+//! | look at a run | no command, `verify`, `show`, `replay`, `runs` |
 //! | give a run to others | `share`, `convert`, `redact`, `bundle`, `migrate` |
 //! | permissions | `policy` |
 //! | keys; this machine and prices | `keys`, `doctor` |
@@ -28,10 +28,10 @@ mod migrate;
 mod overview;
 mod policy;
 mod record;
-mod recover;
 mod redact;
 mod renamed;
 mod replay;
+mod runs;
 mod share;
 mod show;
 #[cfg(test)]
@@ -74,7 +74,7 @@ enum ReenactCommand {
     Verify(verify::VerifyArgs),
     Share(share::ShareArgs),
     Convert(convert::ConvertArgs),
-    Recover(recover::RecoverArgs),
+    Runs(runs::RunsArgs),
     Policy(policy::PolicyArgs),
     Keys(keys::KeysArgs),
     Demo(demo::DemoArgs),
@@ -111,7 +111,7 @@ pub(crate) fn run(arguments: ReenactArgs) -> Result<u8, CommandError> {
         ReenactCommand::Record(record) => record.run(),
         ReenactCommand::Show(show) => show.run(),
         ReenactCommand::Replay(replay) => replay.run(),
-        ReenactCommand::Recover(recover) => recover.run(),
+        ReenactCommand::Runs(runs) => runs.run(),
         ReenactCommand::Doctor(doctor) => doctor.run(),
         ReenactCommand::Verify(verify) => verify.run(),
         ReenactCommand::Canon(canon) => canon.run(),

@@ -23,7 +23,7 @@ use super::record::command_line;
 use crate::output::{self, CommandError, paint};
 use crate::quantity;
 use crate::runs::run_name::RunName;
-use crate::runs::{self, FoundRun, KeyFileArgs, OpenedRun, RunStores};
+use crate::runs::{self, KeyFileArgs, OpenedRun, RunStores};
 
 /// Options of `reenact` alone.
 #[derive(clap::Args)]
@@ -46,13 +46,16 @@ impl OverviewArgs {
         let text = if stores.is_empty()? {
             self.no_run()
         } else {
-            let FoundRun { store, id } = stores.find_run(RunName::Last { back: 0 })?;
-            match store.sealed_artifact(id) {
-                Ok(path) => self.sealed_run(&runs::open(path.as_os_str(), &KeyFileArgs::default())?),
-                Err(error @ (RunStoreError::NotSealed { .. } | RunStoreError::Refused { .. })) => {
-                    self.unsealed_run(id, &error)
+            let found = stores.find_run(RunName::Last { back: 0 })?;
+            match found.store.sealed_artifact(found.id) {
+                Ok(_) => {
+                    let path = found.artifact()?;
+                    self.sealed_run(&runs::open(path.as_os_str(), &KeyFileArgs::default())?)
                 }
-                Err(error) => return Err(CommandError::impossible(error.to_string())),
+                Err(error @ (RunStoreError::Link { .. } | RunStoreError::Io { .. })) => {
+                    return Err(CommandError::impossible(error.to_string()));
+                }
+                Err(error) => self.unsealed_run(found.id, &error),
             }
         };
         output::print(&text)?;

@@ -12,6 +12,7 @@ const RENAMED: &[(&[&str], &str)] = &[
     (&["bundle", "create"], "share"),
     (&["envelope"], "policy"),
     (&["prices"], "doctor prices"),
+    (&["recover"], "runs recover"),
 ];
 
 /// Returns the name that a command has today, for a command line that begins with an earlier one.

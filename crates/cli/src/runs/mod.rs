@@ -20,7 +20,7 @@ use reenact_verify::{Keys, Options, Report};
 use crate::config::UserConfig;
 use crate::output::{self, CommandError};
 
-pub(crate) use lookup::{FoundRun, RunStores};
+pub(crate) use lookup::RunStores;
 use run_name::RunName;
 pub(crate) use state_folder::{run_store, writable_run_store};
 
@@ -102,8 +102,7 @@ pub(crate) fn find_recorded(given: &OsStr) -> Option<Result<PathBuf, String>> {
 ///
 /// If there is no such run, or it is not sealed.
 fn artifact_of(name: RunName<'_>) -> Result<PathBuf, CommandError> {
-    let FoundRun { store, id } = RunStores::open()?.find_run(name)?;
-    store.sealed_artifact(id).map_err(|error| CommandError::impossible(error.to_string()))
+    RunStores::open()?.find_run(name)?.artifact()
 }
 
 /// A run that was opened, with the verifier's report on its record.

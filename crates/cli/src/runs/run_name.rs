@@ -66,6 +66,12 @@ impl<'a> RunName<'a> {
     }
 }
 
+/// Returns the last six digits of an id, by which people may name a run.
+pub(crate) fn short_id(id: RunId) -> String {
+    let text = id.to_string();
+    text.get(ID_BYTES - SHORT_DIGITS..).unwrap_or_default().to_owned()
+}
+
 /// Returns the one id that begins with `part`, or has it as its last six digits. `ids` are sorted, oldest first, and unique.
 ///
 /// # Errors
@@ -178,5 +184,10 @@ mod tests {
         let said = RunNameError::Ambiguous { given: "01".into(), found }.to_string();
         assert!(said.starts_with("\"01\" means 9 runs: 010f22e2-"), "{said}");
         assert!(said.ends_with("017f22e2-79b0-7cc3-98c4-dc0c0c07398f, …; give more of the id"), "{said}");
+    }
+
+    #[test]
+    fn an_id_has_a_short_name() {
+        assert_eq!(short_id(id(OLD)), "07398f");
     }
 }

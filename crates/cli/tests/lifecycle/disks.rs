@@ -30,10 +30,10 @@ fn a_journal_that_cannot_be_written_stops_no_agent_and_ends_with_125() {
     output.expect(
         125,
         &direct.stdout,
-        "...\nreenact: the run is over, but could not be sealed: [..]/state/runs/[..]/journal.jsonl: the journal cannot be written: [..]; its journal is in [..]/state/runs/[..]; when that is mended: reenact recover\n",
+        "...\nreenact: the run is over, but could not be sealed: [..]/state/runs/[..]/journal.jsonl: the journal cannot be written: [..]; its journal is in [..]/state/runs/[..]; when that is mended: reenact runs recover\n",
     );
     // The events up to there are sealed, with a gap that says that they are not all.
-    project.run(&["recover"]).expect(0, "recovered [..]\nsealed: [..]\n", "");
+    project.run(&["runs", "recover"]).expect(0, "recovered [..]\nsealed: [..]\n", "");
     project.run(&["verify", "last"]).expect(0, "...\n", "");
     let artifact = fs::read_to_string(project.artifact()).unwrap();
     assert!(artifact.contains("\"rer.capture.gap\"") && artifact.contains("\"crashed\""), "{artifact}");

@@ -1,4 +1,4 @@
-//! Recorders that are killed: `reenact recover` seals their runs, says what broke off, and touches nothing else.
+//! Recorders that are killed: `reenact runs recover` seals their runs, says what broke off, and touches nothing else.
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
@@ -29,8 +29,8 @@ fn what_was_killed_is_sealed_and_said_to_be() {
     let mut recorder = recording(&project);
     // The second request waits for its answer.
     project.vendor.wait_for_requests(2).unwrap();
-    project.run(&["recover"]).expect(0, "nothing to recover: every run is sealed\n", "");
-    project.run(&["recover", "last"]).expect(
+    project.run(&["runs", "recover"]).expect(0, "nothing to recover: every run is sealed\n", "");
+    project.run(&["runs", "recover", "last"]).expect(
         2,
         "",
         "reenact: [..]: another reenact is recording it at this moment\n",
@@ -40,14 +40,14 @@ fn what_was_killed_is_sealed_and_said_to_be() {
     project.run(&["show", "last"]).expect(
         2,
         "",
-        "reenact: run [..] has no artifact here: it was not sealed (seal it with: reenact recover), or its artifact was written elsewhere\n",
+        "reenact: run [..] was not sealed; seal it with: reenact runs recover [..]\n",
     );
-    project.run(&["recover"]).expect(
+    project.run(&["runs", "recover"]).expect(
         0,
         "recovered [..]: 2 model calls and 1 tool call; [..]1 answer broke off\nsealed: [..]/state/runs/[..]/artifact.rer.json ([..])\n",
         "",
     );
-    project.run(&["recover", "last"]).expect(0, "[..] is sealed: [..]/state/runs/[..]\n", "");
+    project.run(&["runs", "recover", "last"]).expect(0, "[..] is sealed: [..]/state/runs/[..]\n", "");
     project.run(&["verify", "last"]).expect(0, "...\n  RECOVERED  [..]\n", "");
     project.run(&["show", "last"]).expect(
         0,
@@ -69,7 +69,7 @@ fn what_lies_where_a_killed_run_was_to_be_is_left_alone() {
     recorder.wait().unwrap();
     let out = project.folder.path().join("run.rer.json");
     fs::write(&out, "someone else's").unwrap();
-    project.run(&["recover"]).expect(
+    project.run(&["runs", "recover"]).expect(
         0,
         "recovered [..]: 1 model call and 0 tool calls; [..]1 answer broke off\nsealed: [..]/state/runs/[..]/artifact.rer.json ([..])\n",
         "",
@@ -88,13 +88,13 @@ fn a_journal_that_the_agent_rewrote_is_refused_for_good() {
     let recorded = project.run(&["record", "-q", "--", "sh", "-c", rewrite]);
     assert_eq!(recorded.code, Some(125), "{}", recorded.stderr);
     assert!(recorded.stderr.contains("someone changed the journal"), "{}", recorded.stderr);
-    assert!(!recorded.stderr.contains("reenact recover"), "{}", recorded.stderr);
+    assert!(!recorded.stderr.contains("reenact runs recover"), "{}", recorded.stderr);
     let refused = "reenact: run [..] is refused for good: someone changed its journal while it was recorded, and nothing of it will be signed\n";
     let next = project.run(&["record", "--", "true"]);
     assert!(!next.stderr.contains("recover"), "{}", next.stderr);
     fs::remove_dir_all(project.artifact().parent().unwrap()).unwrap();
-    project.run(&["recover"]).expect(0, "nothing to recover: every run is sealed\n", "");
-    project.run(&["recover", "last"]).expect(1, "", refused);
+    project.run(&["runs", "recover"]).expect(0, "nothing to recover: every run is sealed\n", "");
+    project.run(&["runs", "recover", "last"]).expect(1, "", refused);
     project.run(&["show", "last"]).expect(2, "", refused);
 }
 
@@ -160,15 +160,15 @@ fn a_journal_that_was_made_anew_before_the_kill_is_not_signed() {
     let (project, id) = killed_in_second_exchange();
     let run = project.folder.state().join(format!("runs/{id}"));
     forge_journal(&run.join("journal.jsonl"));
-    project.run(&["recover"]).expect(
+    project.run(&["runs", "recover"]).expect(
         1,
         "removed 1 log of runs that are over\n",
         "reenact: [..]/state/runs/[..]/journal.jsonl: someone changed the journal: it is not what its recorder wrote; the run is refused for good, and nothing of it will be signed\n",
     );
     let refused = "reenact: run [..] is refused for good: someone changed its journal while it was recorded, and nothing of it will be signed\n";
     fs::remove_file(run.join("refused.json")).unwrap();
-    project.run(&["recover", "last"]).expect(1, "", refused);
-    project.run(&["recover", "--json", "last"]).expect(
+    project.run(&["runs", "recover", "last"]).expect(1, "", refused);
+    project.run(&["runs", "recover", "--json", "last"]).expect(
         1,
         &format!("{{\"run_id\":\"{id}\",\"outcome\":\"refused\",\"code\":\"E_RUN_REFUSED\",\"message\":\"run {id} is refused for good: [..]\"}}\n"),
         "",
@@ -182,7 +182,7 @@ fn a_journal_that_was_made_anew_before_the_kill_is_not_signed() {
 /// recording or recovery.
 #[test]
 fn a_log_that_a_kill_left_after_the_seal_is_removed() {
-    for command in [&["recover"][..], &["record", "-q", "--", "true"]] {
+    for command in [&["runs", "recover"][..], &["record", "-q", "--", "true"]] {
         let (project, id) = killed_in_second_exchange();
         let dir = project.logs();
         let log = dir.path().join(id.to_string());
@@ -192,7 +192,7 @@ fn a_log_that_a_kill_left_after_the_seal_is_removed() {
             bytes.windows(API_KEY.len()).any(|part| part == API_KEY.as_bytes())
         };
         assert!(saved.iter().any(holds_key), "what stays is a secret");
-        project.run(&["recover"]).expect(0, "recovered [..]\nsealed: [..]\n", "");
+        project.run(&["runs", "recover"]).expect(0, "recovered [..]\nsealed: [..]\n", "");
         assert!(!log.exists());
         let restore = |to: &Path| {
             fs::DirBuilder::new().mode(0o700).create(to).unwrap();
@@ -206,7 +206,7 @@ fn a_log_that_a_kill_left_after_the_seal_is_removed() {
             restore(path);
             let said = project.run(command);
             assert_eq!(said.code, Some(0), "{}", said.stderr);
-            let removed = if command == ["recover"] {
+            let removed = if command == ["runs", "recover"] {
                 "nothing to recover: every run is sealed\nremoved 1 log of runs that are over\n"
             } else {
                 ""
@@ -214,9 +214,9 @@ fn a_log_that_a_kill_left_after_the_seal_is_removed() {
             assert_eq!(said.stdout, removed);
             assert!(!path.exists());
         }
-        if command == ["recover"] {
+        if command == ["runs", "recover"] {
             restore(&log);
-            project.run(&["recover", "--json"]).expect(0, "{\"removed_logs\":1}\n", "");
+            project.run(&["runs", "recover", "--json"]).expect(0, "{\"removed_logs\":1}\n", "");
         }
     }
 }
@@ -229,13 +229,13 @@ fn a_log_that_is_needed_stays() {
     project.run(&["record", "-q", "--", "true"]).expect(0, "", "");
     assert!(log.exists(), "the run is not sealed");
     let id = id.to_string();
-    let recovered = project.run(&["recover", "--json", &id]);
+    let recovered = project.run(&["runs", "recover", "--json", &id]);
     recovered.expect(
         0,
         &format!("{{\"run_id\":\"{id}\",\"outcome\":\"recovered\",\"artifact\":\"[..]/state/runs/{id}/artifact.rer.json\",\"bytes\":[..],\"events\":[..],\"model_calls\":2,\"http_calls\":0,\"tool_calls\":1,\"gaps\":[..],\"answers_cut\":1,\"torn_bytes\":0,\"lost_events\":0,\"late_secret_events\":[]}}\n"),
         "",
     );
-    project.run(&["recover", "--json", &id]).expect(
+    project.run(&["runs", "recover", "--json", &id]).expect(
         0,
         &format!("{{\"run_id\":\"{id}\",\"outcome\":\"sealed\",\"artifact\":\"[..]/state/runs/{id}/artifact.rer.json\"}}\n"),
         "",
@@ -264,22 +264,21 @@ fn only_run(runs: &Path) -> RunId {
 /// A torn journal without a log, as after a power failure.
 #[test]
 fn what_was_torn_is_said_to_be() {
-    let project = TestProject::new(Script::travel());
-    project.run(&["record", "-q", "--", REENACT, "demo-agent"]).expect(0, "...\n", "");
-    let artifact = project.artifact();
-    fs::remove_file(&artifact).unwrap();
-    let journal = artifact.with_file_name("journal.jsonl");
+    let (project, id) = killed_in_second_exchange();
+    fs::remove_dir_all(project.logs().path().join(id.to_string())).unwrap();
+    let journal = project.folder.state().join(format!("runs/{id}/journal.jsonl"));
     let mut bytes = fs::read(&journal).unwrap();
     // As after a power failure: the last page of the event has reached the disk, the page before it has not.
     let end = bytes.len();
     bytes[end - 200..end - 100].fill(0);
     fs::write(&journal, &bytes).unwrap();
-    let recovered = project.run(&["recover"]);
+    let recovered = project.run(&["runs", "recover"]);
     recovered.expect(
         0,
-        "recovered [..]: 4 model calls and 3 tool calls; the last [..] bytes of its journal were torn\nsealed: [..]\n",
+        "recovered [..]: [..]; the last [..] bytes of its journal were torn\nsealed: [..]\n",
         "",
     );
+    let artifact = project.artifact();
     let artifact = fs::read_to_string(artifact).unwrap();
     assert!(artifact.contains("bytes were no whole event, and were cut off\""), "{}", recovered.stdout);
     project.run(&["verify", "last"]).expect(0, "...\n", "");
@@ -291,19 +290,19 @@ fn the_next_recording_says_what_was_never_sealed() {
     let project = TestProject::new(Script::travel().gated());
     let run = kill_one(&project, 1);
     let next = project.run(&["record", "--", "true"]);
-    let said = format!("reenact: run {run} was never sealed; seal it with: reenact recover {run}\n");
+    let said = format!("reenact: run {run} was never sealed; seal it with: reenact runs recover {run}\n");
     assert_eq!(next.code, Some(0));
     assert!(next.stderr.contains(&said), "{}", next.stderr);
     let newest = kill_one(&project, 2);
     let next = project.run(&["record", "--", "true"]);
     let said = format!(
-        "reenact: 2 runs were never sealed, from {run} to {newest}; seal them all with: reenact recover\n"
+        "reenact: 2 runs were never sealed, from {run} to {newest}; seal them all with: reenact runs recover\n"
     );
     assert!(next.stderr.contains(&said), "{}", next.stderr);
     // One by its id, then all that are left.
     let sealed = "recovered [..]\nsealed: [..]\n";
-    project.run(&["recover", &run]).expect(0, sealed, "");
-    project.run(&["recover"]).expect(0, sealed, "");
+    project.run(&["runs", "recover", &run]).expect(0, sealed, "");
+    project.run(&["runs", "recover"]).expect(0, sealed, "");
     let next = project.run(&["record", "--", "true"]);
     assert!(!next.stderr.contains("never sealed"), "{}", next.stderr);
 }
@@ -317,4 +316,51 @@ fn kill_one(project: &TestProject, requests: usize) -> String {
     let runs = fs::read_dir(project.folder.state().join("runs")).unwrap();
     // Run ids sort by time, so the largest is the latest.
     runs.map(|run| run.unwrap().file_name().into_string().unwrap()).max().unwrap()
+}
+
+/// The journal goes once the artifact is verified. A kill between the two leaves both, and a recovery removes the journal, if
+/// the artifact is what was made of it.
+#[test]
+fn a_journal_that_a_kill_left_after_the_seal_is_removed() {
+    let (project, id) = killed_in_second_exchange();
+    let run = project.folder.state().join(format!("runs/{id}"));
+    let (journal, artifact) = (run.join("journal.jsonl"), run.join("artifact.rer.json"));
+    let lines = |path: &Path| fs::read(path).unwrap().iter().filter(|byte| **byte == b'\n').count();
+    assert!(lines(&journal) > 1);
+    project.run(&["runs", "recover"]).expect(0, "recovered [..]\nsealed: [..]\n", "");
+    assert!(!journal.exists() && artifact.exists());
+
+    // The journal that the recovery sealed, as it was before it was removed.
+    let text = fs::read(&artifact).unwrap();
+    let document = Value::parse(&text, &Limits::default()).unwrap();
+    let mut left = b"{\"key_id\":\"".to_vec();
+    left.extend(document.member("runtime").unwrap().member("key_id").unwrap().string().unwrap().bytes());
+    left.extend(b"\"}\n");
+    for event in document.member("events").unwrap().elements() {
+        left.extend([event.text(), b"\n"].concat());
+    }
+    let sealed = format!("{id} is sealed: [..]/artifact.rer.json; the journal that was left was removed\n");
+    fs::write(&journal, &left).unwrap();
+    project.run(&["verify", "last"]).expect(0, "...\n", "");
+    project.run(&["runs", "recover"]).expect(0, &sealed, "");
+    assert!(!journal.exists());
+    fs::write(&journal, &left).unwrap();
+    let json = format!(
+        "{{\"run_id\":\"{id}\",\"outcome\":\"sealed\",\"artifact\":\"[..]\",\"removed_journal\":true}}\n"
+    );
+    project.run(&["runs", "recover", "--json", "last"]).expect(0, &json, "");
+
+    // One event more than the artifact has, a torn one, and an artifact that does not verify: the journal stays.
+    for more in [&b"{\"event_hash\":\"00\"}\n"[..], b"{\"event"] {
+        fs::write(&journal, [&left, more].concat()).unwrap();
+        let said =
+            "reenact: [..]: [..]/journal.jsonl: the journal does not end as the artifact does; it stays\n";
+        project.run(&["runs", "recover"]).expect(2, "", said);
+        assert!(journal.exists());
+    }
+    fs::write(&journal, &left).unwrap();
+    fs::write(&artifact, String::from_utf8(text.clone()).unwrap().replacen("Lisbon", "Athens", 1)).unwrap();
+    let said = "reenact: [..]: [..]/artifact.rer.json is not the intact artifact of this run, so its journal stays in [..]\n";
+    project.run(&["runs", "recover"]).expect(2, "", said);
+    assert!(journal.exists());
 }

@@ -99,7 +99,7 @@ fn kill_and_recover(when: &KillMoment) -> usize {
     recorder.wait().unwrap();
     agents.into_iter().for_each(|agent| agent.join().unwrap());
     let received = std::mem::take(&mut *received.lock().unwrap());
-    let recovered = project.run(&["recover"]);
+    let recovered = project.run(&["runs", "recover"]);
     if received.is_empty() && project.vendor.requests().is_empty() {
         // The recorder may not have got far enough to leave anything.
         assert!(matches!(recovered.code, Some(0 | 2)), "{recovered:?}");

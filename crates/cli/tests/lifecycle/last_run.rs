@@ -76,13 +76,14 @@ fn reenact_alone_tells_the_last_run() {
     let (facts, _) = shown.stdout.split_once(",\"steps\":").unwrap();
     json.expect(0, &format!("{facts}}}\n"), "");
     // A run that is being recorded, or whose recorder was killed, is said to be unsealed.
+    let runs = project.folder.state().join("runs");
+    let run_file = fs::read_to_string(runs.join(id).join("run.json")).unwrap();
+    let sealed_id = id;
     let id = "ffffffff-ffff-7fff-bfff-ffffffffffff";
-    fs::create_dir(project.folder.state().join("runs").join(id)).unwrap();
-    project.run(&[]).expect(
-        0,
-        &format!("last run  run {id} has no artifact here: it was not sealed [..]\n"),
-        "",
-    );
+    fs::create_dir(runs.join(id)).unwrap();
+    fs::write(runs.join(id).join("run.json"), run_file.replace(sealed_id, id)).unwrap();
+    fs::write(runs.join(id).join("journal.jsonl"), "").unwrap();
+    project.run(&[]).expect(0, &format!("last run  run {id} was not sealed; seal it with: [..]\n"), "");
     project.run(&["--json"]).expect(0, &format!("{{\"run_id\":\"{id}\",\"unreadable\":\"run [..]\"}}\n"), "");
 }
 

@@ -87,7 +87,7 @@ fn no_other_process_can_read_the_memory_of_a_command_with_a_key() {
             kill -0 $pid && for file in environ mem maps; do try "$name" $pid $file; done
             kill -9 $pid
         }
-        watch recover recover
+        watch recover runs recover
         watch sign policy sign envelope.toml --key platform --any-runtime"#;
     assert_eq!(
         output_as_user("-c 0", &["record", "-q", "--", "sh", "-c", agent]),

@@ -62,7 +62,7 @@ fn a_file_named_last_does_not_shadow_the_run() {
     project.folder.write("last", "{}");
     project.run(&["verify", "last"]).expect(
         2,
-        "last\n  ERROR  there are no runs yet; record one with: reenact record -- COMMAND (the file of that name is ./last) (E_NOT_FOUND)\n",
+        "last\n  ERROR  there are no runs yet; record one with: reenact record COMMAND (the file of that name is ./last) (E_NOT_FOUND)\n",
         "",
     );
     project.run(&["record", "--", REENACT, "demo-agent"]).expect(0, "...\n", "...\n");
@@ -82,6 +82,13 @@ fn runs_are_kept_from_others() {
     let folder = project.folder.state();
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&folder), 0o700);
+    let names: Vec<_> =
+        project.recorded_files().into_iter().map(|path| path.file_name().unwrap().to_owned()).collect();
+    assert_eq!(
+        names,
+        ["artifact.rer.json", "run.json"],
+        "the journal goes when the run is sealed and verified"
+    );
     for file in project.recorded_files() {
         assert_eq!(mode(&file), 0o600, "{}", file.display());
     }

@@ -111,7 +111,7 @@ fn runs_of_earlier_versions_are_only_read() {
         project.run(&["verify", name]).expect(0, ".reenact/runs/[..]\n...\n", "");
     }
     project.run(&["replay", "last", "--", REENACT, "demo-agent"]).expect(0, "...\n", "...\n");
-    project.run(&["recover", "last"]).expect(
+    project.run(&["runs", "recover", "last"]).expect(
         2,
         "",
         "reenact: .reenact/runs/[..]: runs of earlier versions are only read; move it to [..]/state/runs/[..] first\n",

@@ -186,7 +186,7 @@ fn wal_storage() -> DoctorFinding {
 fn unsealed() -> Option<DoctorFinding> {
     let unsealed = runs::run_store().ok()?.unsealed_runs().ok().filter(|unsealed| !unsealed.is_empty())?;
     let says = format!("{} never sealed", quantity::count(unsealed.len() as u64, "run"));
-    Some(DoctorFinding::new("runs", FindingState::Note, says).advise("reenact recover"))
+    Some(DoctorFinding::new("runs", FindingState::Note, says).advise("reenact runs recover"))
 }
 
 /// Checks the key that signs runs by default. A missing one is fine: the first recording makes it. One that

@@ -7,13 +7,11 @@
 use std::path::{Path, PathBuf};
 
 use reenact_formats::rer::rewrite;
-use reenact_formats::rer::seal::Signer as _;
 use reenact_json::{Limits, Shown};
 use reenact_keys::SecretKey;
 use reenact_keys::durable::{self, Readers};
 use reenact_record::SealedArtifact;
 use reenact_run::OpenedRecord;
-use reenact_verify::{Keys, Options};
 
 use super::{impossible, shell_quoted};
 use crate::output::{self, CommandError};
@@ -28,22 +26,20 @@ pub(super) fn requested(out: Option<&Path>) -> Option<&Path> {
     out.filter(|out| out.to_string_lossy().ends_with(BUNDLE_SUFFIX))
 }
 
-/// Packs the sealed artifact into a bundle, and returns the seal with the path of the file that was written. The artifact
+/// Packs the sealed artifact, which was read back, into a bundle, and returns the seal with the path of the file that was written. The artifact
 /// stays in the state folder. If a reported file is absent, the artifact is written beside, and a notice says so.
 ///
 /// # Errors
 ///
-/// If the artifact cannot be read again, or the bundle cannot be written.
+/// If no bundle can be made of the artifact, or it cannot be written.
 pub(super) fn write(
     sealed: SealedArtifact,
+    opened: OpenedRecord,
     key: &SecretKey,
     bundle: &Path,
     replaces: bool,
 ) -> Result<SealedArtifact, CommandError> {
-    let artifact = reenact_verify::disk::read(&sealed.path).map_err(impossible)?;
-    let mut keys = Keys::default();
-    keys.add_supplied(key.public_key());
-    let OpenedRecord { run, report } = reenact_run::open(artifact, &keys, &Options::default());
+    let OpenedRecord { run, report } = opened;
     let record = SealedRecord::new(sealed.path.clone(), run.map_err(impossible)?, report)?;
     let absent = record.missing_files();
     if !absent.is_empty() {

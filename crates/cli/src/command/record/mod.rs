@@ -5,8 +5,9 @@
 //! 1. Settings, envelope, prices and key are loaded (`start`); nothing has been written yet.
 //! 2. A run is begun in the state folder, with a journal and a write-ahead log in memory.
 //! 3. The gateway listens on 127.0.0.1, and the agent is started with its clients pointed at the gateway (`agent`).
-//! 4. When the agent has ended, the journal is closed and sealed into an artifact, or packed into a bundle (`seal`).
-//! 5. The file is verified once more from the disk, and a summary is printed to standard error (`summary`).
+//! 4. When the agent has ended, the journal is closed and sealed into an artifact. The artifact is verified from the disk, the
+//!    journal removed, and a bundle packed if one was asked for (`seal`).
+//! 5. A summary is printed to standard error (`summary`).
 //!
 //! Start reading at [`RecordArgs::run`]; the options are in `options`.
 
@@ -57,7 +58,7 @@ impl RecordArgs {
     /// # Errors
     ///
     /// No agent has run if the preparation fails. A run whose agent could not be started is removed. If
-    /// sealing fails, the journal stays, and `reenact recover` seals it later.
+    /// sealing fails, the journal stays, and `reenact runs recover` seals it later.
     fn run_recorded(&self) -> Result<u8, CommandError> {
         if self.agent.dry_run {
             let agent = PlannedAgent::new(&self.agent, &self.command, &self.upstream)?;
@@ -82,7 +83,7 @@ impl RecordArgs {
             }
         };
         let sealed = seal::seal(recorder, &finished, &prepared.signing, self)?;
-        let code = summary::print(self, &prepared, &finished, &sealed)?;
+        let code = summary::print(self, &prepared, &finished, &sealed);
         let path = &sealed.artifact.path;
         let is_bundle = self.bundle_path().is_some_and(|bundle| bundle == path);
         if let Some(notice) = late_secrets_notice(&sealed.late_secrets, &self.run_name(path), is_bundle) {

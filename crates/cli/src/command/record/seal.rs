@@ -1,30 +1,38 @@
 //! The end of a recording: the journal is closed, and sealed into an artifact or packed into a bundle.
+//!
+//! The artifact is read back from the disk and verified, as a reader would; only then does the journal go.
 
-use reenact_json::Shown;
+use std::path::Path;
+
+use reenact_json::{Digest, Shown};
 use reenact_record::recorder::Recording;
 use reenact_record::{LateSecrets, RecordError, Recorder, RunCounts, RunEnd, SealedArtifact};
+use reenact_run::OpenedRecord;
+use reenact_verify::{Keys, Options};
 
 use super::agent::{FinishedAgent, run_status};
 use super::bundle_out;
 use super::options::RecordArgs;
 use super::signing::RecordingKey;
-use crate::output::CommandError;
+use crate::output::{self, CommandError};
 
 /// A run that is sealed.
 pub(super) struct SealedRun {
     /// File that was written.
     pub(super) artifact: SealedArtifact,
+    /// That file, read back and verified.
+    pub(super) opened: OpenedRecord,
     /// Counts of the run.
     pub(super) counts: RunCounts,
     /// Events that hold credentials which became known later.
     pub(super) late_secrets: Result<LateSecrets, RecordError>,
 }
 
-/// Ends the run as the agent ended, seals it, and makes a bundle of it if `--out` asks for one.
+/// Ends the run as the agent ended, seals it, verifies it, and makes a bundle of it if `--out` asks for one.
 ///
 /// # Errors
 ///
-/// If the run cannot be sealed. The journal stays, and `reenact recover` seals it later.
+/// If the run cannot be sealed, or what was written does not verify. The journal stays, and `reenact runs recover` seals it later.
 pub(super) fn seal(
     recorder: Recorder<Recording>,
     finished: &FinishedAgent,
@@ -34,29 +42,53 @@ pub(super) fn seal(
     let (status, reason) = run_status(finished.exit);
     let counts = recorder.counts();
     let journal = recorder.folder().to_owned();
-    let mut late_secrets = Ok(LateSecrets::default());
-    let sealed = recorder
+    let failed = |error: RecordError| unsealed(&error, &journal);
+    let ended = recorder
         .end(&RunEnd { exit_code: finished.exit.code(), ..RunEnd::new(status, &reason) })
-        .and_then(|ended| {
-            late_secrets = ended.late_secrets();
-            ended.seal(&signing.key)
-        })
-        .map_err(|error| {
-            let journal = journal.to_string_lossy();
-            if matches!(error, RecordError::JournalChanged { .. }) {
-                return CommandError::impossible(format!(
-                    "{error}; what is left of it is in {}",
-                    Shown::whole(&journal)
-                ));
-            }
-            CommandError::impossible(format!(
-                "the run is over, but could not be sealed: {error}; its journal is in {}; when that is mended: reenact recover",
-                Shown::whole(&journal)
-            ))
-        })?;
-    let artifact = match options.bundle_path() {
-        Some(bundle) => bundle_out::write(sealed, &signing.key, bundle, options.force)?,
-        None => sealed,
+        .map_err(failed)?;
+    let late_secrets = ended.late_secrets();
+    let sealed = ended.seal(&signing.key).map_err(failed)?;
+    let (opened, digest) = read_back(&sealed, &signing.known)?;
+    if let Err(error) = ended.remove_journal(&sealed, digest) {
+        output::print_notice(&format!(
+            "the run is sealed and verified, and its journal is still there: {error}"
+        ));
+    }
+    let Some(bundle) = options.bundle_path() else {
+        return Ok(SealedRun { artifact: sealed, opened, counts, late_secrets });
     };
-    Ok(SealedRun { artifact, counts, late_secrets })
+    let artifact = bundle_out::write(sealed, opened, &signing.key, bundle, options.force)?;
+    let (opened, _) = read_back(&artifact, &signing.known)?;
+    Ok(SealedRun { artifact, opened, counts, late_secrets })
+}
+
+/// Reads a file that was written back from the disk, and verifies it. Returns it with the digest of its bytes.
+///
+/// # Errors
+///
+/// If it cannot be read, or does not verify.
+fn read_back(sealed: &SealedArtifact, keys: &Keys) -> Result<(OpenedRecord, Digest), CommandError> {
+    let path = sealed.path.to_string_lossy();
+    let failed = |why: String| {
+        CommandError::impossible(format!("{}: what was written does not verify: {why}", Shown::whole(&path)))
+    };
+    let bytes = reenact_verify::disk::read(&sealed.path).map_err(|error| failed(error.to_string()))?;
+    let digest = Digest::of(&bytes);
+    let opened = reenact_run::open(bytes, keys, &Options::default());
+    match opened.report.pass() {
+        true => Ok((opened, digest)),
+        false => Err(failed(opened.report.reasons.join("; "))),
+    }
+}
+
+/// Returns the message about a run that is over and could not be sealed. `folder` is that of the run.
+fn unsealed(error: &RecordError, folder: &Path) -> CommandError {
+    let journal = folder.to_string_lossy();
+    let journal = Shown::whole(&journal);
+    CommandError::impossible(match error {
+        RecordError::JournalChanged { .. } => format!("{error}; what is left of it is in {journal}"),
+        _ => format!(
+            "the run is over, but could not be sealed: {error}; its journal is in {journal}; when that is mended: reenact runs recover"
+        ),
+    })
 }

@@ -3,45 +3,32 @@
 use reenact_json::Shown;
 use reenact_record::RunId;
 use reenact_run::{EventType, OpenedRecord, Run};
-use reenact_verify::Options;
 
+use super::EXIT_RECORDING_FAILED;
 use super::agent::FinishedAgent;
 use super::command_words::command_line;
 use super::options::RecordArgs;
 use super::policy_summary::enforcement_summary;
 use super::seal::SealedRun;
 use super::start::Preparation;
-use super::{EXIT_RECORDING_FAILED, impossible};
-use crate::output::{self, CommandError};
+use crate::output;
 use crate::{child, quantity, runs, vendors};
 
-/// Verifies the sealed file as a reader would, prints the summary to standard error, and returns the exit code.
+/// Prints the summary to standard error, and returns the exit code: the agent's, or 125 if not everything was recorded.
 ///
-/// With `--quiet` only notes and failures are printed. The exit code is the agent's, or 125 if not
-/// everything was recorded.
-///
-/// # Errors
-///
-/// If the file that was just written does not verify.
+/// With `--quiet` only notes and failures are printed.
 pub(super) fn print(
     options: &RecordArgs,
     prepared: &Preparation,
     finished: &FinishedAgent,
     sealed_run: &SealedRun,
-) -> Result<u8, CommandError> {
+) -> u8 {
     let Preparation { signing, prices, .. } = prepared;
     let envelope_file = prepared.envelope_file.as_deref();
     let (sealed, counts) = (&sealed_run.artifact, &sealed_run.counts);
     let path = sealed.path.to_string_lossy();
     let path = Shown::whole(&path);
-    let bytes = reenact_verify::disk::read(&sealed.path).map_err(impossible)?;
-    let OpenedRecord { run, report } = reenact_run::open(bytes, &signing.known, &Options::default());
-    if !report.pass() {
-        return Err(CommandError::impossible(format!(
-            "{path}: what was written does not verify: {}",
-            report.reasons.join("; ")
-        )));
-    }
+    let OpenedRecord { run, report } = &sealed_run.opened;
     for note in &finished.notes {
         output::print_notice(note);
     }
@@ -107,20 +94,20 @@ pub(super) fn print(
         output::print_notice(&format!("next: reenact show {name}"));
         output::print_notice(&format!("      reenact replay {name} -- {command}"));
     }
-    Ok(if finished.recording_error.is_some() {
+    if finished.recording_error.is_some() {
         EXIT_RECORDING_FAILED
     } else {
         child::shell_exit_code(finished.exit)
-    })
+    }
 }
 
 /// Returns a notice on earlier runs that were never sealed; `runs` is sorted, oldest first.
 fn unsealed_notice(runs: &[RunId]) -> Option<String> {
     match runs {
         [] => None,
-        [run] => Some(format!("run {run} was never sealed; seal it with: reenact recover {run}")),
+        [run] => Some(format!("run {run} was never sealed; seal it with: reenact runs recover {run}")),
         [oldest, .., newest] => Some(format!(
-            "{} were never sealed, from {oldest} to {newest}; seal them all with: reenact recover",
+            "{} were never sealed, from {oldest} to {newest}; seal them all with: reenact runs recover",
             quantity::count(runs.len() as u64, "run")
         )),
     }
