@@ -188,8 +188,9 @@ fn codex_with_a_local_server_or_bedrock() {
     let machine = Machine::new();
     let seen = machine.launch(&["codex", "--oss", "--local-provider", "ollama"]);
     assert_eq!(seen.command(), ["codex", "--oss", "--local-provider", "ollama"]);
-    assert_eq!(seen.variable("CODEX_OSS_BASE_URL"), Some("http://gw/ollama/v1"));
-    assert_eq!(seen.routes(), [("ollama", "http://localhost:11434")]);
+    // The route of the vendor of that name belongs to the variables of its clients.
+    assert_eq!(seen.variable("CODEX_OSS_BASE_URL"), Some("http://gw/codex/v1"));
+    assert_eq!(seen.routes(), [("codex", "http://localhost:11434")]);
     let machine = machine.file("home/.codex/config.toml", "model_provider = \"amazon-bedrock\"\n");
     let seen = machine.launch(&["codex"]);
     assert_eq!(seen.command(), ["codex"]);
