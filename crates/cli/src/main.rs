@@ -38,6 +38,7 @@ mod runtime;
 mod sealed_record;
 mod seen_approvers;
 mod settings;
+mod stdio;
 mod terminal;
 mod upstreams;
 mod vendors;

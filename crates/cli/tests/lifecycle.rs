@@ -28,6 +28,7 @@ mod lifecycle {
     mod shares;
     mod shows;
     mod state_folder;
+    mod streams;
     mod terminal;
 }
 mod support;

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use reenact_gateway::{Gateway, GatewayMode, GatewayToken, RecordingConfig};
-use reenact_json::Shown;
+use reenact_json::{Digest, Shown};
 use reenact_record::RunStatus;
 use reenact_run::Exit;
 
@@ -15,6 +15,7 @@ use super::{EXIT_RECORDING_FAILED, impossible};
 use crate::agent::PlannedAgent;
 use crate::child::{self, SignalForwarder};
 use crate::output::CommandError;
+use crate::stdio::StdioCapture;
 use crate::{hardening, vendors};
 
 /// An agent that has ended, and what must be said about its recording.
@@ -27,6 +28,8 @@ pub(super) struct FinishedAgent {
     pub(super) recording_error: Option<String>,
     /// Notes of the gateway for the user.
     pub(super) notes: Vec<String>,
+    /// SHA-256 of what the agent wrote to its standard output, where that is known.
+    pub(super) stdout_sha256: Option<Digest>,
 }
 
 /// Starts the gateway on a free port of 127.0.0.1, runs the agent behind it until it ends, and stops the gateway.
@@ -44,6 +47,7 @@ pub(super) async fn run(
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .map_err(|error| CommandError::impossible(format!("no port on 127.0.0.1 to listen on: {error}")))?;
     let token = GatewayToken::generate().map_err(impossible)?;
+    let writer = recording.writer.clone();
     let gateway =
         Gateway::start(listener, token, GatewayMode::Record(Box::new(recording))).map_err(impossible)?;
     let signals = SignalForwarder::listen().map_err(impossible)?;
@@ -61,11 +65,15 @@ pub(super) async fn run(
         .env_clear()
         .envs(launch.environment)
         .env(vendors::REPORT_URL_VARIABLE, gateway.report_url());
+    let streams = StdioCapture::prepare(&mut command);
     let child = hardening::with_inherited_limits(|| command.spawn()).map_err(|error| {
         let name = program.to_string_lossy();
         let message = format!("{}: cannot be started: {error}", Shown::whole(&name));
         CommandError::Failed { code: child::spawn_error_code(&error), message }
     })?;
+    // The command holds the agent's ends of the pipes.
+    drop(command);
+    let streams = streams.start(writer);
     let mut notes: Vec<String> = gateway.warnings().iter().map(ToString::to_string).collect();
     let exit = signals.wait(child).await.unwrap_or_else(|error| {
         // The agent did run, and its calls are recorded, so that this is only a note.
@@ -73,11 +81,15 @@ pub(super) async fn run(
         Exit::Code(EXIT_RECORDING_FAILED.into())
     });
     let took = started.elapsed();
+    // The gateway goes on meanwhile, for processes that the agent left behind.
+    let streams = tokio::task::spawn_blocking(|| streams.finish()).await.unwrap_or_default();
+    notes.extend(streams.notes);
     if gateway.has_lost_its_log() {
         notes.push("there was no more room for the log in memory: calls waited for the journal".to_owned());
     }
     let unrecorded = gateway.stop().await.err().map(|unrecorded| unrecorded.to_string());
-    Ok(FinishedAgent { exit, duration: took, recording_error: unrecorded, notes })
+    let stdout_sha256 = streams.stdout_sha256;
+    Ok(FinishedAgent { exit, duration: took, recording_error: unrecorded, notes, stdout_sha256 })
 }
 
 /// Returns the status and the reason of a run whose agent ended so.

@@ -43,9 +43,12 @@ pub(super) fn seal(
     let counts = recorder.counts();
     let journal = recorder.folder().to_owned();
     let failed = |error: RecordError| unsealed(&error, &journal);
-    let ended = recorder
-        .end(&RunEnd { exit_code: finished.exit.code(), ..RunEnd::new(status, &reason) })
-        .map_err(failed)?;
+    let end = RunEnd {
+        exit_code: finished.exit.code(),
+        stdout_sha256: finished.stdout_sha256,
+        ..RunEnd::new(status, &reason)
+    };
+    let ended = recorder.end(&end).map_err(failed)?;
     let late_secrets = ended.late_secrets();
     let sealed = ended.seal(&signing.key).map_err(failed)?;
     let (opened, digest) = read_back(&sealed, &signing.known)?;
