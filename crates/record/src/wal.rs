@@ -31,7 +31,7 @@ pub(crate) use logged_journal::LostEvents;
 pub use logged_journal::{JournalMark, LoggedJournal};
 pub use logged_run::LoggedRun;
 pub use orphans::remove_orphans;
-pub(crate) use orphans::{is_refused, mark_refused};
+pub(crate) use orphans::{has_recorder, is_refused, mark_refused};
 pub use wal_dir::WalDir;
 
 /// Bytes after which a new segment begins, so that an old one can be dropped when everything that began in it is

@@ -28,7 +28,7 @@ pub(crate) struct FoundRun {
     pub(crate) store: RunStore,
     pub(crate) id: RunId,
     /// True if `last` was asked for, and no run was recorded in the current folder.
-    is_from_elsewhere: bool,
+    pub(crate) is_from_elsewhere: bool,
 }
 
 impl RunStores {

@@ -4,6 +4,7 @@
 //! to. Otherwise others could put their runs in the place of the user's. Start reading at [`RunStore`].
 
 mod error;
+mod removal;
 mod run_file;
 mod stored_run;
 

@@ -110,6 +110,14 @@ fn remove_if_orphaned(path: &Path, run_id: RunId, kind: EntryKind, store: &RunSt
     fs::rename(path, &gone).is_ok() && fs::remove_dir_all(&gone).is_ok()
 }
 
+/// Returns true if a process records a run: it holds the lock of the run's log for as long as it lives.
+pub(crate) fn has_recorder(run_id: RunId) -> bool {
+    WalDir::existing().iter().any(|dir| {
+        let lock = File::open(dir.run_path(run_id).join(logged_run::FILE_NAME));
+        lock.is_ok_and(|lock| matches!(lock.try_lock(), Err(TryLockError::WouldBlock)))
+    })
+}
+
 /// Leaves a mark beside the logs that a run is refused for good. An error is ignored: this is the second such mark.
 pub(crate) fn mark_refused(run_id: RunId, folder: &Path) {
     let Some(dir) = WalDir::find() else { return };

@@ -43,7 +43,7 @@ pub(super) struct ListArgs {
 const MAX_COMMAND_CHARS: usize = 60;
 
 /// One run, as it is listed.
-struct ListedRun {
+pub(super) struct ListedRun {
     id: RunId,
     /// State of the run; an error if it cannot be told.
     state: Result<StoredRun, String>,
@@ -93,7 +93,8 @@ impl ListArgs {
 }
 
 impl ListedRun {
-    fn read(id: RunId, store: &RunStore, is_in_project: bool) -> Self {
+    /// Looks at the files of a run.
+    pub(super) fn read(id: RunId, store: &RunStore, is_in_project: bool) -> Self {
         let state = store.state(id).map_err(|error| error.to_string());
         let size = match &state {
             Ok(StoredRun::Sealed { artifact }) => artifact.metadata().ok().map(|found| found.len()),
@@ -142,7 +143,7 @@ impl ListedRun {
     }
 
     /// Returns the line for people. `is_unique` says that no other run has the same last six digits.
-    fn to_line(&self, is_unique: bool) -> String {
+    pub(super) fn to_line(&self, is_unique: bool) -> String {
         let name = if is_unique { short_id(self.id) } else { self.id.to_string() };
         let began = clock::timestamp(self.id.created_at());
         let began = began.get(..16).unwrap_or_default().replace('T', " ");

@@ -4,8 +4,11 @@
 //! subcommand, add a file, a variant and a line in [`RunsArgs::run`].
 
 mod list;
+mod prune;
 mod recover;
 mod recovery;
+mod removal;
+mod rm;
 
 use reenact_json::Shown;
 use reenact_record::{RunId, RunStore};
@@ -25,6 +28,8 @@ pub(super) struct RunsArgs {
 #[derive(clap::Subcommand)]
 enum RunsCommand {
     List(list::ListArgs),
+    Rm(rm::RmArgs),
+    Prune(prune::PruneArgs),
     Recover(recover::RecoverArgs),
 }
 
@@ -33,6 +38,8 @@ impl RunsArgs {
     pub(super) fn run(&self) -> Result<u8, CommandError> {
         match &self.command {
             RunsCommand::List(list) => list.run(),
+            RunsCommand::Rm(rm) => rm.run(),
+            RunsCommand::Prune(prune) => prune.run(),
             RunsCommand::Recover(recover) => recover.run(),
         }
     }
@@ -42,7 +49,8 @@ impl RunsArgs {
 ///
 /// # Errors
 ///
-/// If there is no such run, or it is one that an earlier version left in the current folder, where nothing is written.
+/// If there is no such run, it is one that an earlier version left in the current folder, where nothing is written, or `last` would
+/// be a run of another folder.
 fn find_own_run(given: &str, store: &RunStore) -> Result<RunId, CommandError> {
     let name = RunName::parse(given).ok_or_else(|| {
         let given = Shown::new(given);
@@ -57,6 +65,13 @@ fn find_own_run(given: &str, store: &RunStore) -> Result<RunId, CommandError> {
             Shown::whole(&from),
             Shown::whole(&to)
         )));
+    }
+    if found.is_from_elsewhere {
+        let message = format!(
+            "no run was recorded in this folder; to mean the newest of all, give its id: {}",
+            found.id
+        );
+        return Err(impossible(message));
     }
     Ok(found.id)
 }
