@@ -18,6 +18,11 @@ pub(crate) fn holds_without_login(when: &When, context: &AgentContext<'_>) -> bo
         && when.member.as_ref().is_none_or(|member| {
             file(&member.file).is_some_and(|path| effective::has_member(&path, &member.path))
         })
+        && !when
+            .lacks
+            .iter()
+            .any(|member| file(&member.file).is_some_and(|path| effective::has_member(&path, &member.path)))
+        && when.overlay_is_roots.is_none_or(|expected| context.local.overlay_is_roots() == expected)
         && when.text.as_ref().is_none_or(|text| {
             file(&text.file)
                 .and_then(|path| read_settings(&path))

@@ -31,8 +31,8 @@ pub struct Launch {
     pub command: Vec<OsString>,
     /// Arguments that were inserted or replaced.
     pub arguments: Vec<String>,
-    /// Variables beside those of the vendors.
-    pub variables: Vec<(String, OsString)>,
+    /// Variables beside those of the vendors; `None` for one that stays as the user has it.
+    pub variables: Vec<(String, Option<OsString>)>,
     /// Files to write before the start.
     pub files: Vec<OverlayFile>,
 }
@@ -58,7 +58,7 @@ struct Assembly<'a> {
     replaced: Vec<(usize, String)>,
     /// JSON by its place, in the order of the first.
     json: Vec<(JsonPlace, Option<String>, Value)>,
-    variables: Vec<(String, OsString)>,
+    variables: Vec<(String, Option<OsString>)>,
     files: Vec<OverlayFile>,
 }
 
@@ -101,6 +101,7 @@ impl LaunchPlan {
             };
             let set = match &setting.row {
                 SettingKind::Variable { name, value } => format!("{name}={}", text(value)),
+                SettingKind::Leave(name) => format!("{name} as you have it"),
                 SettingKind::Arguments(arguments) => arguments.iter().map(text).collect::<Vec<_>>().join(" "),
                 SettingKind::Json { place: JsonPlace::Option(name), json, .. } => {
                     format!("{name} {}", text(json))
@@ -147,8 +148,9 @@ impl LaunchPlan {
         match &setting.row {
             SettingKind::Variable { name, value } => {
                 let value = self.expanded(value, setting, base)?;
-                assembly.variables.push((name.clone(), value.into()));
+                assembly.variables.push((name.clone(), Some(value.into())));
             }
+            SettingKind::Leave(name) => assembly.variables.push((name.clone(), None)),
             SettingKind::Arguments(arguments) => {
                 let arguments: Result<Vec<String>, LaunchError> =
                     arguments.iter().map(|argument| self.expanded(argument, setting, base)).collect();
@@ -205,7 +207,7 @@ impl LaunchPlan {
             }
         };
         match place {
-            JsonPlace::Variable(name) => assembly.variables.push((name, value)),
+            JsonPlace::Variable(name) => assembly.variables.push((name, Some(value))),
             JsonPlace::Option(name) => {
                 let value = value.to_string_lossy().into_owned();
                 match options::values(&self.recognised.arguments, &[&name]).pop() {
@@ -238,12 +240,14 @@ impl LaunchPlan {
                 if let Some(program) = self.program(name) {
                     let content = shim(&program, &inserted);
                     files.push(OverlayFile { path: programs.join(name), content, is_program: true });
-                    variables.push(("PATH".to_owned(), self.path_with(&programs)));
+                    variables.push(("PATH".to_owned(), Some(self.path_with(&programs))));
                     arguments = inserted;
                 }
             }
             ArgumentsPlace::Shim(_) | ArgumentsPlace::Nowhere(_) => {
-                files.retain(|file| variables.iter().any(|(_, value)| *value == *file.path.as_os_str()));
+                files.retain(|file| {
+                    variables.iter().any(|(_, value)| value.as_deref() == Some(file.path.as_os_str()))
+                });
             }
         }
         Launch { command: whole, arguments, variables, files }

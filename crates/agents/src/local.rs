@@ -20,6 +20,8 @@ pub struct LocalEnvironment {
     variables: BTreeMap<String, String>,
     /// Working folder.
     folder: PathBuf,
+    /// Folder below which overlay files will be written, if it is known.
+    overlay: Option<PathBuf>,
 }
 
 impl LocalEnvironment {
@@ -28,7 +30,30 @@ impl LocalEnvironment {
     pub fn new(variables: impl IntoIterator<Item = (OsString, OsString)>, folder: PathBuf) -> Self {
         let text =
             |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
-        Self { variables: variables.into_iter().filter_map(text).collect(), folder }
+        Self { variables: variables.into_iter().filter_map(text).collect(), folder, overlay: None }
+    }
+
+    /// Names the folder below which overlay files will be written.
+    #[must_use]
+    pub fn with_overlay_below(mut self, folder: PathBuf) -> Self {
+        self.overlay = Some(folder);
+        self
+    }
+
+    /// Returns true if only root can change overlay files: all folders around them are root's, and no other may write there.
+    pub(crate) fn overlay_is_roots(&self) -> bool {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            let Some(overlay) = &self.overlay else { return false };
+            // Folders that are not there yet are made by this process, closed to others, in the nearest one that is there.
+            let is_roots = |found: fs::Metadata| found.uid() == 0 && found.mode() & 0o022 == 0;
+            let mut there =
+                overlay.ancestors().filter_map(|folder| fs::symlink_metadata(folder).ok()).peekable();
+            there.peek().is_some() && there.all(is_roots)
+        }
+        #[cfg(not(unix))]
+        false
     }
 
     /// Returns a variable that is set and not empty.

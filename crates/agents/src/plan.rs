@@ -74,6 +74,8 @@ pub(crate) enum SettingKind {
         merged_into: Option<serde_json::Value>,
     },
     Arguments(Vec<String>),
+    /// Variable that stays as the user has it.
+    Leave(String),
 }
 
 /// Place of JSON settings.
@@ -239,7 +241,7 @@ impl PlannedSetting {
             SettingKind::Json { place: JsonPlace::Option(_), .. } => {
                 variables.any(|variable| effective.overridden(variable.name()).is_some())
             }
-            SettingKind::Json { .. } | SettingKind::Variable { .. } => false,
+            SettingKind::Json { .. } | SettingKind::Variable { .. } | SettingKind::Leave(_) => false,
         }
     }
 }
@@ -309,6 +311,9 @@ fn planned(set: &SetRow, context: &AgentContext<'_>) -> Result<Vec<PlannedSettin
 fn kind(set: &SetRow, context: &AgentContext<'_>) -> Result<SettingKind, PlanError> {
     if let Some(arguments) = &set.arguments {
         return Ok(SettingKind::Arguments(arguments.clone()));
+    }
+    if let Some(name) = &set.leave {
+        return Ok(SettingKind::Leave(name.clone()));
     }
     let name = set.variable.clone().unwrap_or_default();
     if let Some(value) = &set.value {

@@ -275,7 +275,7 @@ pub enum ProviderKind {
     Fixed,
 }
 
-/// One thing that is set, and why. Exactly one of `variable`, `arguments` and `option` says where.
+/// One thing that is set, and why. Exactly one of `variable`, `arguments`, `option` and `leave` says where.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetRow {
@@ -288,6 +288,9 @@ pub struct SetRow {
     /// Option with the path of `file`; the user's own value is merged into the file.
     #[serde(default)]
     pub option: Option<String>,
+    /// Variable that stays as the user has it, although it leads clients to the gateway.
+    #[serde(default)]
+    pub leave: Option<String>,
     /// Value of the variable.
     #[serde(default)]
     pub value: Option<String>,
@@ -359,9 +362,15 @@ pub struct When {
     /// Member that a JSON file has.
     #[serde(default)]
     pub member: Option<MemberOfFile>,
+    /// Members that none of these JSON files has.
+    #[serde(default)]
+    pub lacks: Vec<MemberOfFile>,
     /// Text that a file has.
     #[serde(default)]
     pub text: Option<TextOfFile>,
+    /// True if only root can change overlay files and the folders around them, false if not.
+    #[serde(default)]
+    pub overlay_is_roots: Option<bool>,
 }
 
 /// Member of a JSON file.
@@ -438,15 +447,16 @@ impl AgentRow {
 
     fn check_set(&self, set: &SetRow) -> Result<(), (String, String)> {
         let wrong = |problem: &str| Err((set.why.clone(), problem.to_owned()));
-        let places = [set.variable.is_some(), set.arguments.is_some(), set.option.is_some()];
+        let places =
+            [set.variable.is_some(), set.arguments.is_some(), set.option.is_some(), set.leave.is_some()];
         if places.iter().filter(|is_there| **is_there).count() != 1 {
-            return wrong("one of variable, arguments and option must be there");
+            return wrong("one of variable, arguments, option and leave must be there");
         }
         match (&set.value, &set.json, &set.file) {
             (Some(_), None, None) if set.variable.is_some() => {}
             (None, Some(_), None) if set.variable.is_some() => {}
-            (None, Some(_), Some(_)) if set.arguments.is_none() => {}
-            (None, None, None) if set.arguments.is_some() => {}
+            (None, Some(_), Some(_)) if set.variable.is_some() || set.option.is_some() => {}
+            (None, None, None) if set.arguments.is_some() || set.leave.is_some() => {}
             _ => {
                 return wrong(
                     "give a variable a value or json, an option a file with json, arguments neither",

@@ -85,11 +85,8 @@ impl Launched {
     }
 
     fn variable(&self, name: &str) -> Option<&str> {
-        self.launch
-            .variables
-            .iter()
-            .find(|(known, _)| known == name)
-            .map(|(_, value)| value.to_str().unwrap())
+        let found = self.launch.variables.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_ref().map_or("as it was", |value| value.to_str().unwrap()))
     }
 
     fn routes(&self) -> Vec<(&str, &str)> {
@@ -275,20 +272,48 @@ fn claude_on_bedrock_is_said_to_be_unrecorded() {
 }
 
 #[test]
-fn gemini_keeps_its_kind_of_login() {
-    let machine = Machine::new().variable("GEMINI_API_KEY", "AIza-x");
-    let seen = machine.launch(&["gemini", "-p", "hi"]);
-    assert_eq!((seen.plan.login, seen.command()), (LoginKind::ApiKey, vec!["gemini", "-p", "hi"]));
-    assert_eq!(seen.variable("GEMINI_CLI_SYSTEM_DEFAULTS_PATH"), Some("/run/overlay/defaults.json"));
-    assert_eq!(seen.file("defaults.json")["security"]["auth"]["selectedType"], "gemini-api-key");
-    assert_eq!(seen.variable("CODE_ASSIST_ENDPOINT"), None);
-    let machine = Machine::new()
-        .file("home/.gemini/settings.json", r#"{"security": {"auth": {"selectedType": "oauth-personal"}}}"#);
+fn gemini_with_an_account_has_a_route_of_its_own() {
+    let settings = r#"{"security": {"auth": {"selectedType": "oauth-personal"}}}"#;
+    let machine = Machine::new().file("home/.gemini/settings.json", settings);
     let seen = machine.launch(&["gemini"]);
     assert_eq!(seen.plan.login, LoginKind::Oauth);
     assert_eq!(seen.variable("CODE_ASSIST_ENDPOINT"), Some("http://gw/code-assist"));
     assert_eq!(seen.routes(), [("code-assist", "https://cloudcode-pa.googleapis.com")]);
     assert!(seen.launch.files.is_empty());
+}
+
+#[test]
+fn gemini_with_a_key_keeps_its_kind_of_login() {
+    // Defaults that the user could change are not read, and the agent must start all the same.
+    let machine = Machine::new().variable("GEMINI_API_KEY", "AIza-x");
+    let seen = machine.launch(&["gemini", "-p", "hi"]);
+    assert_eq!((seen.plan.login, seen.command()), (LoginKind::ApiKey, vec!["gemini", "-p", "hi"]));
+    assert_eq!(seen.variable("GOOGLE_GEMINI_BASE_URL"), Some("as it was"));
+    assert_eq!(seen.variable("GEMINI_CLI_SYSTEM_DEFAULTS_PATH"), None);
+    assert!(seen.plan.unrecorded[0].contains("selectedType"), "{:?}", seen.plan.unrecorded);
+    // A kind that was chosen stays, and nothing needs to be set.
+    let settings = r#"{"security": {"auth": {"selectedType": "gemini-api-key"}}}"#;
+    let machine = machine.file("home/.gemini/settings.json", settings);
+    let seen = machine.launch(&["gemini", "-p", "hi"]);
+    assert!(seen.launch.variables.is_empty() && seen.plan.unrecorded.is_empty());
+}
+
+/// Folders of root that no other may write in are there on any machine.
+#[cfg(target_os = "linux")]
+#[test]
+fn gemini_of_root_gets_the_kind_of_login_as_a_default() {
+    let machine = Machine::new().variable("GEMINI_API_KEY", "AIza-x");
+    let table = AgentTable::built_in().unwrap();
+    let (row, seen) = table.recognise(&["gemini".into()]).unwrap();
+    let local = LocalEnvironment::new(machine.variables.clone(), machine.folder.path().to_owned());
+    let plan = LaunchPlan::new(row, seen, &local.with_overlay_below("/proc/1/none".into()), &[]).unwrap();
+    let base = |_: &str| Some("http://gw".to_owned());
+    let launch = plan.launch(&["gemini".into()], &base, Path::new("/run/overlay")).unwrap();
+    let [file] = launch.files.as_slice() else { panic!("{:?}", launch.files) };
+    assert_eq!(file.path, Path::new("/run/overlay/defaults.json"));
+    assert_eq!(file.content, r#"{"security":{"auth":{"selectedType":"gemini-api-key"}}}"#);
+    let path = file.path.clone().into_os_string();
+    assert_eq!(launch.variables, [("GEMINI_CLI_SYSTEM_DEFAULTS_PATH".to_owned(), Some(path))]);
 }
 
 #[test]

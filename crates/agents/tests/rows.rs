@@ -59,7 +59,7 @@ fn broken_rows_are_named_by_file_and_line() {
         ),
         (
             "[[set]]\nvariable = \"X\"\noption = \"-x\"\nvalue = \"1\"\nwhy = \"w\"\n",
-            "a.toml: line 7: one of variable, arguments and option",
+            "a.toml: line 7: one of variable, arguments, option and leave",
         ),
         (
             "[[set]]\noption = \"-x\"\nfile = \"../x\"\njson = \"{}\"\nwhy = \"w\"\n",

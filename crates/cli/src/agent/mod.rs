@@ -27,7 +27,7 @@ pub(crate) use self::overlay::Overlay;
 use crate::config::UserConfig;
 use crate::output::CommandError;
 use crate::upstreams::{self, UpstreamArg};
-use crate::vendors;
+use crate::{runs, vendors};
 
 /// Agent of a command, and all routes that its requests need.
 pub(crate) struct PlannedAgent {
@@ -61,7 +61,10 @@ impl PlannedAgent {
     ) -> Result<Self, CommandError> {
         let table = table()?;
         let folder = std::env::current_dir().unwrap_or_default();
-        let local = LocalEnvironment::new(std::env::vars_os(), folder);
+        let mut local = LocalEnvironment::new(std::env::vars_os(), folder);
+        if let Ok(store) = runs::run_store() {
+            local = local.with_overlay_below(store.path().to_owned());
+        }
         let given: Vec<(String, String)> = upstream.iter().map(UpstreamArg::route_and_url).collect();
         let plan =
             match recognised(&table, options.agent.as_deref(), command)? {
@@ -94,6 +97,12 @@ impl PlannedAgent {
     /// Returns the routes of the gateway.
     pub(crate) fn routes(&self) -> &[VendorRoute] {
         &self.routes
+    }
+
+    /// Returns the calls that will not be recorded, each as a line for the user.
+    pub(crate) fn unrecorded(&self) -> Vec<String> {
+        let calls = self.plan.iter().flat_map(|plan| &plan.unrecorded);
+        calls.map(|calls| format!("not recorded: {}", Shown::whole(calls))).collect()
     }
 
     /// Returns the agent for the record; `None` if it is not known.
@@ -140,6 +149,7 @@ impl PlannedAgent {
         // Routes of the agent alone have no variables of their own.
         let general: Vec<(String, String)> =
             bases.iter().filter(|(route, _)| !self.own_routes.contains(route)).cloned().collect();
+        let before = inherited.clone();
         let mut environment = vendors::agent_environment(inherited, &general);
         for variable in &self.variables {
             vendors::set_variable(&mut environment, &variable.name, variable.value(&base)?.into());
@@ -152,7 +162,12 @@ impl PlannedAgent {
             .launch(command, &base, folder)
             .map_err(|error| CommandError::impossible(Shown::whole(&error.to_string()).to_string()))?;
         for (name, value) in launch.variables {
-            vendors::set_variable(&mut environment, &name, value);
+            match value
+                .or_else(|| before.iter().find(|(known, _)| *known == *name).map(|(_, value)| value.clone()))
+            {
+                Some(value) => vendors::set_variable(&mut environment, &name, value),
+                None => environment.retain(|(known, _)| *known != *name),
+            }
         }
         let (command, arguments, files) = (launch.command, launch.arguments, launch.files);
         Ok(AgentLaunch { command, environment, arguments, files })

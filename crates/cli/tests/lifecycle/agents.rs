@@ -143,6 +143,20 @@ fn claude_is_recorded_although_its_settings_beat_the_environment() {
 }
 
 #[test]
+fn calls_that_cannot_be_recorded_are_named_before_the_agent_starts() {
+    let agents = AgentProject::new();
+    let url = agents.project.vendor.base_url(Vendor::ANTHROPIC);
+    let settings =
+        format!("{{\"env\": {{\"ANTHROPIC_BASE_URL\": \"{url}\", \"CLAUDE_CODE_USE_BEDROCK\": 1}}}}");
+    agents.write_home(".claude/settings.json", &settings);
+    agents.run(&["record", "claude"]).expect(
+        0,
+        "...\n",
+        "reenact: not recorded: calls to Amazon Bedrock (CLAUDE_CODE_USE_BEDROCK)\nreenact: recorded 4 model calls [..]\n...\n",
+    );
+}
+
+#[test]
 fn a_dry_run_tells_what_would_be_set() {
     let agents = AgentProject::new();
     agents.write_home(".claude/.credentials.json", "{\"claudeAiOauth\": {\"accessToken\": \"t\"}}");

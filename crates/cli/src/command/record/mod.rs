@@ -66,6 +66,9 @@ impl RecordArgs {
             return Ok(0);
         }
         let prepared = Preparation::load(self)?;
+        if !self.quiet {
+            prepared.agent.unrecorded().iter().for_each(|calls| output::print_notice(calls));
+        }
         let runtime = runtime::new()?;
         let inherited_env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
         let (recorder, recording) = prepared.begin(self, &inherited_env)?;
