@@ -28,6 +28,7 @@ mod command;
 mod config;
 mod envelope;
 mod hardening;
+mod net_seen;
 mod output;
 mod passphrase;
 mod prices;

@@ -29,8 +29,7 @@ fn what_is_allowed_happens_up_to_the_very_limit() {
     project.run(&record(&AGENT)).expect(
         0,
         "task: [..]\n...\nmodel: Booked: [..]\n",
-        "reenact: recorded 4 model calls and 3 tool calls, [..] (exit 0)\n...\n\
-         reenact: envelope.toml enforced: nothing was denied; the audit finds every rule kept; self-authorised: only the runtime's own key signed the envelope\n...\n",
+        "reenact: recorded 4 model calls and 3 tool calls, [..] (exit 0); envelope.toml enforced: nothing was denied; the audit finds every rule kept; self-authorised: only the runtime's own key signed the envelope → [..]\n...\n",
     );
     project.run(&["verify", "last"]).expect(
         0,
@@ -90,7 +89,7 @@ fn what_is_denied_never_happens_and_is_denied_again() {
             "task: [..]\n...\n",
             &format!(
                 "agent: the vendor says: reenact: denied by {rule}\n...\n\
-                 reenact: envelope.toml enforced: 1 action denied; the audit finds every rule kept; self-authorised: [..]\n...\n"
+                 reenact: recorded [..]; envelope.toml enforced: 1 action denied; the audit finds every rule kept; self-authorised: [..]\n...\n"
             ),
         );
         assert_eq!(project.vendor.requests().len(), requests, "{rule}");
@@ -152,13 +151,13 @@ fn a_projects_own_envelope_holds_unless_another_is_named() {
         1,
         "...\n",
         "agent: the vendor says: reenact: denied by allowed_tools: [..]\n...\n\
-         reenact: reenact.toml enforced: 1 action denied; the audit finds every rule kept; self-authorised: [..]\n...\n",
+         reenact: recorded [..]; reenact.toml enforced: 1 action denied; the audit finds every rule kept; self-authorised: [..]\n...\n",
     );
     envelope(&project, "", "");
     project.run(&record(&AGENT)).expect(
         0,
         "...\n",
-        "...\nreenact: envelope.toml enforced: nothing was denied; [..]\n...\n",
+        "reenact: recorded [..]; envelope.toml enforced: nothing was denied; [..]\n...\n",
     );
 }
 
@@ -171,8 +170,7 @@ fn a_run_that_only_warns_goes_on_and_tells() {
     project.run(&warned).expect(
         0,
         "task: [..]\n...\nmodel: Booked: [..]\n",
-        "reenact: recorded 4 model calls and 3 tool calls, [..] (exit 0)\n...\n\
-         reenact: envelope.toml only warned: nothing was denied; 1 action would have been, by allowed_tools 1; \
+        "reenact: recorded 4 model calls and 3 tool calls, [..] (exit 0); envelope.toml only warned: nothing was denied; 1 action would have been, by allowed_tools 1; \
          the audit finds broken: allowed_tools; self-authorised: [..]\n...\n",
     );
     project.run(&["record", "--policy-mode", "warn", "--", "true"]).expect(
@@ -203,8 +201,8 @@ fn who_authorised_a_run_is_told() {
         0,
         "...\n",
         "...\n\
-         reenact: envelope.json enforced: nothing was denied; the audit finds every rule kept; \
-         authorised by platform (key [..], trusted as platform)\n...\n",
+         reenact: recorded [..]; envelope.json enforced: nothing was denied; the audit finds every rule kept; \
+         authorised by platform (key [..], trusted as platform) → [..]\n...\n",
     );
     project.run(&["verify", "--require-trusted", "--require-audit", "last"]).expect(
         0,
@@ -270,7 +268,7 @@ fn a_wrong_authorization_begins_nothing() {
     project.run(&RECORD_AUTHORISED).expect(
         0,
         "...\n",
-        "...\n[..]; authorised by [..] (trusted as platform)\n...\n",
+        "reenact: recorded [..]; authorised by [..] (trusted as platform) → [..]\n...\n",
     );
 }
 

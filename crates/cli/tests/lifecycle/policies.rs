@@ -45,7 +45,7 @@ fn a_run_keeps_the_envelope_that_is_made_of_it() {
         project.run(&record(&["--envelope", "envelope.toml"], &agent)).expect(
             0,
             "...\n",
-            "...\nreenact: envelope.toml enforced: nothing was denied; the audit finds every rule kept; [..]\n...\n",
+            "reenact: recorded [..]; envelope.toml enforced: nothing was denied; the audit finds every rule kept; [..]\n...\n",
         );
         // The enforced run keeps it, too.
         project.run(&["policy", "try", "envelope.toml", "last", "--json"]).expect(
@@ -157,7 +157,7 @@ fn another_model_than_the_one_asked_breaks_the_rules() {
     project.run(&record(&["--envelope", "envelope.toml"], &AGENTS[0])).expect(
         0,
         "...\n",
-        "...\nreenact: envelope.toml enforced: nothing was denied; the audit finds broken: allowed_models; [..]\n...\n",
+        "reenact: recorded [..]; envelope.toml enforced: nothing was denied; the audit finds broken: allowed_models; [..]\n...\n",
     );
     let denial = "model.call gpt-4: allowed_models: \"gpt-5\" was asked, and \"gpt-4\" answered, which is not on the list";
     project.run(&["policy", "try", "envelope.toml", "last"]).expect(
@@ -171,7 +171,7 @@ fn another_model_than_the_one_asked_breaks_the_rules() {
     project.run(&record(&["--envelope", "of-it.toml"], &AGENTS[0])).expect(
         0,
         "...\n",
-        "...\nreenact: of-it.toml enforced: nothing was denied; the audit cannot tell: max_spend_usd; [..]\n...\n",
+        "reenact: recorded [..]; of-it.toml enforced: nothing was denied; the audit cannot tell: max_spend_usd; [..]\n...\n",
     );
 }
 

@@ -17,13 +17,9 @@ fn an_agent_is_recorded_and_notices_nothing() {
     recorded.expect(
         0,
         &direct.stdout,
-        "reenact: recorded 4 model calls and 3 tool calls, 1,795 tokens in, 120 out, about 0.003444 USD, [..] (exit 0)\n\
-             reenact: sealed and verified: [..]/state/runs/[..]/artifact.rer.json ([..] KB, key \"default\")\n\
-             reenact: this key was made for you just now: [..]/reenact/keys/default.jwk\n\
-             reenact: whoever checks your runs needs its public half: reenact keys export default\n\
-             reenact: no policy was set: every call was let through (observe-only)\n\
-             reenact: next: reenact show last\n\
-             reenact:       reenact replay last -- [..]\n",
+        "reenact: recorded 4 model calls and 3 tool calls, 1,795 tokens in, 120 out, about 0.003444 USD, [..] (exit 0); no policy was set → [..] ([..] KB)\n\
+             reenact: next: reenact show last, reenact replay last -- [..]\n\
+             reenact: the key \"default\" was made for you just now ([..]/reenact/keys/default.jwk); who checks your runs needs its public half: reenact keys export default\n",
     );
     project.run(&["verify", "last"]).expect(
         0,
@@ -109,11 +105,7 @@ fn the_artifact_goes_where_it_is_told() {
 fn a_bundle_where_one_is_wanted() {
     let project = TestProject::new(Script::travel());
     let record = ["record", "--out", "run.rer.tar.gz", "--", REENACT, "demo-agent"];
-    project.run(&record).expect(
-        0,
-        "...\n",
-        "...\nreenact: sealed and verified: run.rer.tar.gz ([..])\n...\n",
-    );
+    project.run(&record).expect(0, "...\n", "reenact: recorded [..] → run.rer.tar.gz ([..])\n...\n");
     project.run(&["verify", "run.rer.tar.gz"]).expect(0, "run.rer.tar.gz  rer-bundle\n...\n", "");
     project.run(&["replay", "run.rer.tar.gz", "--", REENACT, "demo-agent"]).expect(
         0,
@@ -162,7 +154,7 @@ fn a_bundle_of_a_run_that_reports_an_absent_file() {
     project.run(&again).expect(
         7,
         "HTTP/1.1 204 No Content\r\n",
-        &format!("{absent} [..]/state/runs/[..]/artifact.rer.json\n...\nreenact: next: reenact show [..]/state/runs/[..]/artifact.rer.json\n...\n"),
+        &format!("{absent} [..]/state/runs/[..]/artifact.rer.json\n...\nreenact: next: reenact show [..]/state/runs/[..]/artifact.rer.json, [..]\n...\n"),
     );
     assert_eq!(fs::read(project.folder.path().join("run.rer.json")).unwrap(), first);
 }
@@ -188,10 +180,50 @@ fn an_agent_that_asks_nobody_is_told_apart() {
     project.run(&["record", "--", "true"]).expect(
         0,
         "",
-        "reenact: recorded 0 model calls and 0 tool calls, [..] (exit 0)\n...\n\
-         reenact: no request came through: does the agent read OPENAI_BASE_URL, ANTHROPIC_BASE_URL or GOOGLE_GEMINI_BASE_URL?\n\
-         reenact: next: reenact show last\n\
-         reenact:       reenact replay last -- true\n",
+        "reenact: nothing was recorded: no request came here; does the agent read OPENAI_BASE_URL, [..]? If another variable, name it: --base-url-var NAME\n\
+         reenact: recorded 0 model calls and 0 tool calls, [..] (exit 0); no policy was set → [..]\n\
+         reenact: next: reenact show last, reenact replay last -- true\n...\n",
+    );
+}
+
+/// An agent whose only way is refused did come here: that is another advice than for one that never came.
+#[test]
+fn gaps_of_one_kind_are_one() {
+    let project = TestProject::new(Script::travel());
+    let agent = r#"
+        rest=${OPENAI_BASE_URL#http://}; host=${rest%%/*}; path=/${rest#*/}/responses
+        for n in 1 2 3; do
+            exec 3<>"/dev/tcp/${host%:*}/${host#*:}"
+            printf 'GET %s HTTP/1.1\r\nhost: %s\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n' "$path" "$host" >&3
+            head -1 <&3
+        done
+    "#;
+    project.run(&["record", "--", "bash", "-c", agent]).expect(
+        0,
+        &"HTTP/1.1 426 [..]\n".repeat(3),
+        "reenact: nothing was recorded: the agent did come here, but with what cannot be recorded (3 WebSocket upgrades refused)\n\
+         reenact: recorded 0 model calls and 0 tool calls, [..]; no policy was set → [..]; not recorded: 3 WebSocket upgrades refused\n\
+         reenact: next: [..]\n...\n",
+    );
+}
+
+/// Whether the tool was ever called, nobody saw.
+#[test]
+fn a_tool_that_is_asked_for_and_never_answered_is_told() {
+    let project = TestProject::new(Script::travel());
+    let agent = r#"
+        rest=${OPENAI_BASE_URL#http://}; host=${rest%%/*}; path=/${rest#*/}/chat/completions
+        body='{"model":"gpt-5","messages":[{"role":"user","content":"Book me a flight."}]}'
+        exec 3<>"/dev/tcp/${host%:*}/${host#*:}"
+        printf 'POST %s HTTP/1.1\r\nhost: %s\r\ncontent-type: application/json\r\ncontent-length: %s\r\nconnection: close\r\n\r\n%s' "$path" "$host" "${#body}" "$body" >&3
+        cat <&3 > answer
+    "#;
+    project.run(&["record", "--", "bash", "-c", agent]).expect(
+        0,
+        "",
+        "reenact: recorded 1 model call and 0 tool calls, [..]; no policy was set → [..]\n\
+         reenact: not recorded: 1 tool was asked for whose result was never seen\n\
+         reenact: next: [..]\n...\n",
     );
 }
 
@@ -203,9 +235,9 @@ fn calls_that_nobody_answered_are_told() {
         1,
         "task: [..]\n",
         "agent: [..]\n\
-         reenact: recorded 1 model call and 0 tool calls, [..] (exit 1)\n\
-         reenact: 1 request got no answer: [..]\n\
-         reenact: sealed and verified: [..]\n...\n",
+         reenact: recorded 1 model call and 0 tool calls, [..] (exit 1); no policy was set → [..]\n\
+         reenact: not recorded: 1 request got no answer: [..]\n\
+         reenact: next: [..]\n...\n",
     );
 }
 

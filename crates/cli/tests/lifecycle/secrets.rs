@@ -94,7 +94,7 @@ fn a_projects_own_masks_and_what_it_withholds() {
         0,
         "...\nmodel: The cheapest is 248 euros, [..]\n...\n",
         "reenact: recorded 4 model calls and 3 tool calls, [..]\n\
-         reenact: 2 payloads withheld; what a withheld tool got and gave is still in the requests to its model\n...\n",
+         reenact: not recorded: 2 payloads withheld (what a withheld tool got and gave is still in the requests to its model)\n...\n",
     );
     for file in project.recorded_files() {
         let text = fs::read(&file).unwrap();

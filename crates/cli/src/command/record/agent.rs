@@ -14,6 +14,7 @@ use reenact_run::Exit;
 use super::{EXIT_RECORDING_FAILED, impossible};
 use crate::agent::PlannedAgent;
 use crate::child::{self, SignalForwarder};
+use crate::net_seen::NetSampler;
 use crate::output::CommandError;
 use crate::stdio::StdioCapture;
 use crate::{hardening, vendors};
@@ -73,7 +74,8 @@ pub(super) async fn run(
     })?;
     // The command holds the agent's ends of the pipes.
     drop(command);
-    let streams = streams.start(writer);
+    let connections = NetSampler::start(child.id(), gateway.address());
+    let streams = streams.start(writer.clone());
     let mut notes: Vec<String> = gateway.warnings().iter().map(ToString::to_string).collect();
     let exit = signals.wait(child).await.unwrap_or_else(|error| {
         // The agent did run, and its calls are recorded, so that this is only a note.
@@ -82,8 +84,14 @@ pub(super) async fn run(
     });
     let took = started.elapsed();
     // The gateway goes on meanwhile, for processes that the agent left behind.
-    let streams = tokio::task::spawn_blocking(|| streams.finish()).await.unwrap_or_default();
+    let over = tokio::task::spawn_blocking(|| (streams.finish(), connections.finish())).await;
+    let (streams, addresses) = over.unwrap_or_default();
     notes.extend(streams.notes);
+    if !addresses.is_empty()
+        && let Err(error) = writer.record_net_seen(addresses)
+    {
+        notes.push(format!("connections past the gateway could not be recorded: {error}"));
+    }
     if gateway.has_lost_its_log() {
         notes.push("there was no more room for the log in memory: calls waited for the journal".to_owned());
     }

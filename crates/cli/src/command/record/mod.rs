@@ -17,6 +17,7 @@ mod authority;
 mod bundle_out;
 mod command_words;
 mod late_secrets;
+mod missing;
 mod options;
 mod policy_summary;
 mod seal;

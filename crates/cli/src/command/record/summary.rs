@@ -1,18 +1,25 @@
 //! The summary of a recording on standard error, after the sealed file was verified as a reader would.
+//!
+//! At most three lines: what was recorded, what was not, what to do next. What went wrong is said before them, and a key that is
+//! new, once, behind them. Start reading at [`print`].
 
 use reenact_json::Shown;
 use reenact_record::RunId;
-use reenact_run::{EventType, OpenedRecord, Run};
+use reenact_run::{EventType, Run, Summary};
 
 use super::EXIT_RECORDING_FAILED;
 use super::agent::FinishedAgent;
 use super::command_words::command_line;
+use super::missing::{gap_parts, missing_line};
 use super::options::RecordArgs;
 use super::policy_summary::enforcement_summary;
 use super::seal::SealedRun;
 use super::start::Preparation;
 use crate::output;
 use crate::{child, quantity, runs, vendors};
+
+/// Number of digits at the end of an id by which a run is named.
+const ID_DIGITS: usize = 6;
 
 /// Prints the summary to standard error, and returns the exit code: the agent's, or 125 if not everything was recorded.
 ///
@@ -21,22 +28,83 @@ pub(super) fn print(
     options: &RecordArgs,
     prepared: &Preparation,
     finished: &FinishedAgent,
-    sealed_run: &SealedRun,
+    sealed: &SealedRun,
 ) -> u8 {
-    let Preparation { signing, prices, .. } = prepared;
-    let envelope_file = prepared.envelope_file.as_deref();
-    let (sealed, counts) = (&sealed_run.artifact, &sealed_run.counts);
-    let path = sealed.path.to_string_lossy();
-    let path = Shown::whole(&path);
-    let OpenedRecord { run, report } = &sealed_run.opened;
     for note in &finished.notes {
         output::print_notice(note);
     }
     if let Some(unrecorded) = &finished.recording_error {
-        output::print_notice(&format!("{unrecorded}; the record in {path} says so"));
+        let path = sealed.artifact.path.to_string_lossy();
+        output::print_notice(&format!("{unrecorded}; the record in {} says so", Shown::whole(&path)));
     }
     if !options.quiet {
-        let summary = run.as_ref().map(|run| run.summary_at(prices)).unwrap_or_default();
+        let run = sealed.opened.run.as_ref().ok();
+        let recording = FinishedRecording { options, prepared, finished, sealed, run };
+        recording.lines().iter().for_each(|line| output::print_notice(line));
+    }
+    if finished.recording_error.is_some() {
+        EXIT_RECORDING_FAILED
+    } else {
+        child::shell_exit_code(finished.exit)
+    }
+}
+
+/// A recording that is over, with all that its summary is made of.
+struct FinishedRecording<'r> {
+    options: &'r RecordArgs,
+    prepared: &'r Preparation,
+    finished: &'r FinishedAgent,
+    sealed: &'r SealedRun,
+    run: Option<&'r Run>,
+}
+
+impl FinishedRecording<'_> {
+    /// Returns the lines: nothing captured comes first.
+    fn lines(&self) -> Vec<String> {
+        let summary = self.run.map(|run| run.summary_at(&self.prepared.prices)).unwrap_or_default();
+        let missing = self.run.and_then(|run| missing_line(run, &summary));
+        let mut lines = match self.nothing_line() {
+            Some(nothing) => {
+                let rest = missing.map(|missing| format!("; {missing}")).unwrap_or_default();
+                vec![nothing, format!("{}{rest}", self.outcome_line(&summary))]
+            }
+            None => [self.outcome_line(&summary)].into_iter().chain(missing).collect(),
+        };
+        lines.push(self.next_line(&summary));
+        lines.extend(self.new_key_line());
+        lines
+    }
+
+    /// Returns the line of a run in which no call was recorded: why that may be, and what to do. `None` if there was one, or if the
+    /// policy denied what there was.
+    fn nothing_line(&self) -> Option<String> {
+        let counts = &self.sealed.counts;
+        let is_denied = |run: &Run| run.events().any(|event| event.kind() == Some(EventType::StepBlocked));
+        if counts.model_calls + counts.http_calls > 0 || self.run.is_some_and(is_denied) {
+            return None;
+        }
+        let refused = self.run.map(gap_parts).unwrap_or_default();
+        if !refused.is_empty() {
+            return Some(format!(
+                "nothing was recorded: the agent did come here, but with what cannot be recorded ({})",
+                refused.join(", ")
+            ));
+        }
+        if let Some(agent) = self.prepared.agent.recorded() {
+            return Some(format!(
+                "nothing was recorded: {} sent no request here, although it was told to; what it was told: reenact record --dry-run, reenact doctor agents",
+                Shown::new(agent.name)
+            ));
+        }
+        let variables = vendors::base_variables();
+        Some(format!(
+            "nothing was recorded: no request came here; does the agent read {variables}? If another variable, name it: --base-url-var NAME"
+        ))
+    }
+
+    /// Returns the line on what was recorded: calls, tools, cost, time, under which policy, and the name of the run.
+    fn outcome_line(&self, summary: &Summary) -> String {
+        let counts = &self.sealed.counts;
         let mut calls = vec![quantity::count(counts.model_calls, "model call")];
         if counts.http_calls > 0 {
             calls.push(quantity::count(counts.http_calls, "other request"));
@@ -48,94 +116,78 @@ pub(super) fn print(
                 format!(", {} tokens in, {} out", quantity::grouped(input), quantity::grouped(output))
             }
         };
-        let cost = summary.cost().map(|cost| format!(", {}", quantity::cost(cost)));
-        output::print_notice(&format!(
-            "recorded {calls}{tokens}{}, {} ({})",
-            cost.unwrap_or_default(),
-            quantity::duration(finished.duration),
-            finished.exit
-        ));
-        if let Some(trouble) = run.as_ref().ok().and_then(unanswered_summary) {
-            output::print_notice(&trouble);
+        let cost = summary.cost().map(|cost| format!(", {}", quantity::cost(cost))).unwrap_or_default();
+        format!(
+            "recorded {calls}{tokens}{cost}, {} ({}); {} → {}",
+            quantity::duration(self.finished.duration),
+            self.finished.exit,
+            self.policy(),
+            self.place()
+        )
+    }
+
+    /// Returns who authorised the run and what was denied, or that nothing was restricted.
+    fn policy(&self) -> String {
+        match &self.prepared.envelope_file {
+            None => "no policy was set".to_owned(),
+            Some(file) => enforcement_summary(
+                file,
+                self.options.policy_mode,
+                self.run,
+                self.sealed.opened.report.audit.as_ref(),
+            ),
         }
-        if summary.withheld > 0 {
-            let count = quantity::count(summary.withheld as u64, "payload");
-            output::print_notice(&format!(
-                "{count} withheld; what a withheld tool got and gave is still in the requests to its model"
-            ));
+    }
+
+    /// Returns where the record is: the file of `--out`, else the last digits of the run's id, with its size and the key of
+    /// `--key`.
+    fn place(&self) -> String {
+        let artifact = &self.sealed.artifact;
+        let mut size = quantity::size(artifact.size);
+        if self.options.key.is_some() {
+            size.push_str(&format!(", key \"{}\"", self.prepared.signing.name));
         }
-        let size = quantity::size(sealed.size);
-        output::print_notice(&format!("sealed and verified: {path} ({size}, key \"{}\")", signing.name));
-        if let Some(made_at) = &signing.created_at_path {
-            let made_at = made_at.to_string_lossy();
-            output::print_notice(&format!("this key was made for you just now: {}", Shown::whole(&made_at)));
-            output::print_notice(&format!(
-                "whoever checks your runs needs its public half: reenact keys export {}",
-                signing.name
-            ));
+        match &self.options.out {
+            Some(_) => format!("{} ({size})", Shown::whole(&artifact.path.to_string_lossy())),
+            None => {
+                let id = self.run.map(Run::id).unwrap_or_default();
+                format!("{} ({size})", id.get(id.len().saturating_sub(ID_DIGITS)..).unwrap_or(id))
+            }
         }
-        let is_denied = |run: &Run| run.events().any(|event| event.kind() == Some(EventType::StepBlocked));
-        if counts.model_calls + counts.http_calls == 0 && !run.as_ref().is_ok_and(is_denied) {
-            let variables = vendors::base_variables();
-            output::print_notice(&format!("no request came through: does the agent read {variables}?"));
-        } else if envelope_file.is_none() {
-            output::print_notice("no policy was set: every call was let through (observe-only)");
-        }
-        if let Some(file) = envelope_file {
-            let (run, audit) = (run.as_ref().ok(), report.audit.as_ref());
-            output::print_notice(&enforcement_summary(file, options.policy_mode, run, audit));
-        }
+    }
+
+    /// Returns what to do next: runs that were never sealed come first.
+    fn next_line(&self, summary: &Summary) -> String {
+        let (name, command) =
+            (self.options.run_name(&self.sealed.artifact.path), command_line(&summary.command));
         // Runs that another process is recording at the moment are not among them.
         let unsealed = runs::run_store().ok().and_then(|store| store.unsealed_runs().ok());
-        if let Some(advice) = unsealed_notice(&unsealed.unwrap_or_default()) {
-            output::print_notice(&advice);
-        }
-        let (name, command) = (options.run_name(&sealed.path), command_line(&summary.command));
-        output::print_notice(&format!("next: reenact show {name}"));
-        output::print_notice(&format!("      reenact replay {name} -- {command}"));
+        let unsealed = unsealed_advice(&unsealed.unwrap_or_default());
+        let unsealed = unsealed.map(|advice| format!("{advice}, ")).unwrap_or_default();
+        format!("next: {unsealed}reenact show {name}, reenact replay {name} -- {command}")
     }
-    if finished.recording_error.is_some() {
-        EXIT_RECORDING_FAILED
-    } else {
-        child::shell_exit_code(finished.exit)
+
+    /// Returns the line on a key that this recording created.
+    fn new_key_line(&self) -> Option<String> {
+        let signing = &self.prepared.signing;
+        let path = signing.created_at_path.as_ref()?.to_string_lossy();
+        Some(format!(
+            "the key \"{}\" was made for you just now ({}); who checks your runs needs its public half: reenact keys export {}",
+            signing.name,
+            Shown::whole(&path),
+            signing.name
+        ))
     }
 }
 
-/// Returns a notice on earlier runs that were never sealed; `runs` is sorted, oldest first.
-fn unsealed_notice(runs: &[RunId]) -> Option<String> {
+/// Returns what to do about earlier runs that were never sealed; `runs` is sorted, oldest first.
+fn unsealed_advice(runs: &[RunId]) -> Option<String> {
     match runs {
         [] => None,
-        [run] => Some(format!("run {run} was never sealed; seal it with: reenact runs recover {run}")),
-        [oldest, .., newest] => Some(format!(
-            "{} were never sealed, from {oldest} to {newest}; seal them all with: reenact runs recover",
-            quantity::count(runs.len() as u64, "run")
+        [run] => Some(format!("reenact runs recover {run} (never sealed)")),
+        several => Some(format!(
+            "reenact runs recover ({} were never sealed)",
+            quantity::count(several.len() as u64, "run")
         )),
     }
-}
-
-/// Returns a line on requests without an answer and answers that broke off, with the first error of the run;
-/// `None` if there are neither. The agent's result may be worthless then.
-fn unanswered_summary(run: &Run) -> Option<String> {
-    let (mut unanswered, mut cut) = (0, 0);
-    for answer in run.exchanges().filter_map(|exchange| exchange.answer().ok()) {
-        match answer.status {
-            None => unanswered += 1,
-            Some(_) if !answer.complete => cut += 1,
-            Some(_) => {}
-        }
-    }
-    let mut problems = Vec::new();
-    if unanswered > 0 {
-        problems.push(format!("{} got no answer", quantity::count(unanswered, "request")));
-    }
-    if cut > 0 {
-        problems.push(format!("{} broke off", quantity::count(cut, "answer")));
-    }
-    if problems.is_empty() {
-        return None;
-    }
-    let error = run.events().find(|event| event.kind() == Some(EventType::ErrorRaised));
-    let why = error.and_then(|error| error.payload().value()?.member("message")?.string());
-    let why = why.map(|why| format!(": {}", Shown::whole(&why))).unwrap_or_default();
-    Some(format!("{}{why}", problems.join(", ")))
 }

@@ -16,6 +16,8 @@ use reenact_json::Shown;
 use reenact_run::Timeline;
 use reenact_run::timeline::TimelineStep;
 
+pub(super) use surroundings::addresses_text;
+
 use crate::output::{self, CommandError};
 use crate::runs;
 use crate::runs::KeyFileArgs;
