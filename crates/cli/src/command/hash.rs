@@ -12,6 +12,7 @@ use reenact_formats::rer::{RerEventView, envelope};
 use reenact_formats::rpk::hash_walk::compute_digests;
 use reenact_formats::rpk::{RpkHead, RpkStepView};
 use reenact_json::digest::Hasher;
+use reenact_json::print::PrintObjectWriter;
 use reenact_json::{Digest, Limits, Value, ValueKind, canonical};
 
 use super::{document_refused, read_document};
@@ -23,9 +24,11 @@ use crate::output::{self, CommandError};
 /// standard error, and the exit code is 1.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  reenact hash --profile jcs payload.json\n  reenact hash --of rer-envelope envelope.json"
+    after_help = "Examples:\n  reenact hash --profile jcs payload.json\n  reenact hash --of rer-envelope envelope.json --json"
 )]
-#[command(override_usage = "reenact hash --profile <PROFILE> [FILE]\n       reenact hash --of <OF> [FILE]")]
+#[command(
+    override_usage = "reenact hash [--json] --profile <PROFILE> [FILE]\n       reenact hash [--json] --of <OF> [FILE]"
+)]
 pub(super) struct HashArgs {
     /// Hash the whole document in this canonical form: jcs (RFC 8785), rpk, rpk-step, model-io, replay-jsonl
     #[arg(long, value_parser = super::profile, required_unless_present = "of", conflicts_with = "of")]
@@ -38,6 +41,10 @@ pub(super) struct HashArgs {
     /// A file, or - for standard input
     #[arg(default_value = "-", hide_default_value = true, value_name = "FILE")]
     file: PathBuf,
+
+    /// The hash in a JSON object, with what was hashed
+    #[arg(long)]
+    json: bool,
 }
 
 /// Part of a document that a format hashes, and the format's name for the hash.
@@ -62,8 +69,22 @@ impl HashArgs {
         let value = Value::parse(&bytes, &Limits::default())
             .map_err(|error| document_refused(&self.file, error.describe(&bytes)))?;
         let digest = self.digest(value).map_err(|why| document_refused(&self.file, why))?;
-        output::print(&format!("sha256:{digest}\n"))?;
+        let hash = format!("sha256:{digest}");
+        output::print(&if self.json { self.as_json(&hash) } else { hash + "\n" })?;
         Ok(0)
+    }
+
+    /// Returns the hash as one line of JSON.
+    fn as_json(&self, hash: &str) -> String {
+        let mut line = String::new();
+        let mut object = PrintObjectWriter::open(&mut line);
+        object.string("file", self.file.to_string_lossy().as_ref());
+        object.string("profile", self.profile.map(Profile::name));
+        let of = self.of.and_then(|of| of.to_possible_value());
+        object.string("of", of.as_ref().map(|of| of.get_name()));
+        object.string("hash", hash);
+        object.close();
+        line + "\n"
     }
 
     /// Computes the hash that was asked for. A document of another kind is refused, because its hash would be

@@ -36,13 +36,15 @@ fn keys_are_listed_and_shown() {
     assert_eq!(
         line(2),
         format!(
-            r#"{{"key_id":"{old_id}","x":"{x}","name":"{old}","label":null,"own":true,"standing":"superseded","roles":["runtime","platform"],"by":"{b}","since":null,"approver":null}}"#
+            r#"{{"key_id":"{old_id}","x":"{x}","name":"{old}","label":null,"own":true,"standing":"superseded","roles":["runtime","platform"],"by":"{b}","since":null,"approver":null,"sha256":"{}","file":"{}"}}"#,
+            user.public(old).digest(),
+            user.store().path(&names[2]).display()
         )
     );
     assert_eq!(
         line(3),
         format!(
-            r#"{{"key_id":"{alpha}","x":"ISsSXTbI1o8oK6RYDfRaioVrJGS76mk_9QO9lW6nQHI","name":null,"label":"alpha","own":false,"standing":"compromised","roles":["runtime"],"by":null,"since":"2026-05-01T00:00:00Z","approver":null}}"#
+            r#"{{"key_id":"{alpha}","x":"ISsSXTbI1o8oK6RYDfRaioVrJGS76mk_9QO9lW6nQHI","name":null,"label":"alpha","own":false,"standing":"compromised","roles":["runtime"],"by":null,"since":"2026-05-01T00:00:00Z","approver":null,"sha256":"0bbb98e4d57bf5f18b53ff4806731a200ccfa6fd531a5e3aed9a017002e45997","file":null}}"#
         )
     );
 
@@ -55,6 +57,7 @@ fn keys_are_listed_and_shown() {
              sha256    0bbb98e4d57bf5f18b53ff4806731a200ccfa6fd531a5e3aed9a017002e45997\n"
         )
     );
+    assert_eq!(user.run("keys show alpha --json").expect_success(), format!("{}\n", line(3)));
     for called in [alpha, &alpha[..8]] {
         assert_eq!(user.run(&format!("keys show {called}")).expect_success(), shown);
     }
@@ -107,4 +110,52 @@ fn an_id_that_begins_with_a_hyphen_is_no_option() {
         user.run(&format!("keys compromise {called} --since 2026-05-01T00:00:00Z")).expect_success();
         user.run(&format!("keys forget {called}")).expect_success();
     }
+}
+
+/// Each command that changes a key prints it as the list does afterwards.
+#[test]
+fn every_change_is_told_to_programs() {
+    let user = User::new();
+    let listed = |user: &User, id: &str| {
+        let lines = user.run("keys list --json").expect_success();
+        let found = lines.lines().find(|line| line.starts_with(&format!("{{\"key_id\":\"{id}\"")));
+        found.map(|line| format!("{line}\n"))
+    };
+    let generated = user.run("keys generate ci --json").expect_success();
+    assert_eq!(Some(generated), listed(&user, &user.id("ci")));
+    user.folder.write("bot.passphrase", "correct horse battery staple");
+    let approver =
+        "keys generate bot --approver --signer-type automated --passphrase-file bot.passphrase --json";
+    // A notice says that others can read the file with the passphrase.
+    let generated = user.run(approver).1;
+    assert!(
+        generated.contains("\"name\":\"bot\"") && generated.contains("\"approver\":\"automated\""),
+        "{generated}"
+    );
+    let old = user.id("ci");
+    let rotated = user.run("keys rotate ci --json").expect_success();
+    let both = [listed(&user, &user.id("ci")), listed(&user, &old)].map(Option::unwrap).concat();
+    assert_eq!(rotated, both);
+
+    let alpha = "C7uY5NV79fGLU_9IBnMaIAzPpv1TGl467ZoBcALkWZc";
+    let bravo = "NkmBqk-1YNGAhgYh7eB_41ji0SiwPFxwJ_ocptistpo";
+    let files = "vectors/rer/keys/alpha.jwk vectors/rer/keys/bravo.bin";
+    let trusted = user.run(&format!("keys trust --json {files}")).expect_success();
+    assert_eq!(trusted, [listed(&user, alpha), listed(&user, bravo)].map(Option::unwrap).concat());
+    for (change, standing) in [
+        (format!("keys supersede {alpha} --by {bravo}"), "superseded"),
+        (format!("keys compromise {alpha}"), "compromised"),
+    ] {
+        let told = user.run(&format!("{change} --json")).expect_success();
+        assert!(told.contains(&format!("\"standing\":\"{standing}\"")), "{told}");
+        assert_eq!(Some(told), listed(&user, alpha));
+    }
+    let told = user.run(&format!("keys forget {alpha} --json")).expect_success();
+    assert!(
+        told.starts_with(&format!("{{\"key_id\":\"{alpha}\"")) && told.contains("\"standing\":\"unknown\""),
+        "{told}"
+    );
+    assert_eq!(listed(&user, alpha), None);
+    let imported = user.run("keys import vectors/rer/keys/alpha.private.jwk again --json").1;
+    assert_eq!(Some(imported), listed(&user, alpha));
 }

@@ -163,6 +163,11 @@ fn an_envelope_is_authorised() {
         "envelope.json: an envelope that no run has sealed\n  models    gpt-5\n  tools     none\n  authority key [..] for any runtime\n",
         "",
     );
+    project.run(&[&sign[..], &["--out", "told.json", "--json"]].concat()).expect(
+        0,
+        "{\"out\":\"told.json\",\"key\":\"platform\",\"key_id\":\"[..]\",\"runtime\":\"*\",\"not_after\":null}\n",
+        "",
+    );
     let again = ["envelope.json", "--not-after", "2999-01-01T00:00:00Z", "--out", "again.json"];
     project.run(&[&sign[..], &again].concat()).expect(
         0,

@@ -8,8 +8,9 @@ use std::path::PathBuf;
 use reenact_formats::rer::envelope::permission::SignerType;
 use reenact_formats::rer::seal::Signer;
 use reenact_keys::protected::KdfCost;
-use reenact_keys::{KeyName, KeyStore, KeyStoreError, SecretKey};
+use reenact_keys::{KeyName, KeyStoreError, SecretKey};
 
+use super::list::print_json;
 use super::{key_store_error, shown_path};
 use crate::config::UserConfig;
 use crate::output::{self, CommandError};
@@ -40,6 +41,10 @@ pub(super) struct KeysGenerateArgs {
     /// Take the passphrase from this file instead of the terminal; one line feed at its end is not part of it
     #[arg(long, value_name = "FILE", requires = "approver")]
     passphrase_file: Option<PathBuf>,
+
+    /// The key as one JSON object, as `reenact keys list` prints it
+    #[arg(long)]
+    json: bool,
 }
 
 /// Parses a signer type, for clap.
@@ -53,9 +58,10 @@ impl KeysGenerateArgs {
     /// Generates a key and stores it. An existing key is never replaced.
     pub(super) fn run(&self) -> Result<u8, CommandError> {
         let Self { name, .. } = self;
-        let store = UserConfig::require()?.key_store();
+        let config = UserConfig::require()?;
+        let store = config.key_store();
         if self.approver {
-            return self.generate_approver(&store);
+            return self.generate_approver(&config);
         }
         let key = SecretKey::generate().map_err(|error| CommandError::impossible(error.to_string()))?;
         store.create(name, &key).map_err(|error| match error {
@@ -64,6 +70,10 @@ impl KeysGenerateArgs {
             )),
             error => key_store_error(&error),
         })?;
+        if self.json {
+            print_json(&config, &[key.public_key()])?;
+            return Ok(0);
+        }
         output::print(&format!(
             "name    {name}\n\
              key_id  {}\n\
@@ -80,8 +90,9 @@ impl KeysGenerateArgs {
     /// Generates an approver's key, encrypted with a passphrase.
     ///
     /// It cannot be the default key, which must sign runs without a passphrase.
-    fn generate_approver(&self, store: &KeyStore) -> Result<u8, CommandError> {
+    fn generate_approver(&self, config: &UserConfig) -> Result<u8, CommandError> {
         let Self { name, signer_type, .. } = self;
+        let store = config.key_store();
         if *name == KeyName::default() {
             return Err(CommandError::impossible(
                 "the key called default signs runs; give the approver's key another name: reenact keys generate NAME --approver",
@@ -101,6 +112,10 @@ impl KeysGenerateArgs {
                 error => key_store_error(&error),
             },
         )?;
+        if self.json {
+            print_json(config, &[key.public_key()])?;
+            return Ok(0);
+        }
         output::print(&format!(
             "name      {name}\n\
              key_id    {}\n\

@@ -11,6 +11,7 @@ use reenact_keys::keystore::{ExternalKeyError, read_external};
 use reenact_keys::{KeyName, KeyStoreError, SecretKeyError};
 
 use super::known_keys::KnownKeys;
+use super::list::print_json;
 use super::{key_store_error, shown_path};
 use crate::config::UserConfig;
 use crate::output::{self, CommandError};
@@ -28,6 +29,10 @@ pub(super) struct KeysImportArgs {
     /// What to call it
     #[arg(default_value = "default", value_parser = super::key_name)]
     name: KeyName,
+
+    /// The key as one JSON object, as `reenact keys list` prints it
+    #[arg(long)]
+    json: bool,
 }
 
 impl KeysImportArgs {
@@ -37,7 +42,7 @@ impl KeysImportArgs {
     ///
     /// If the file holds no private key, the key is stored already under any name, or the name is taken.
     pub(super) fn run(&self) -> Result<u8, CommandError> {
-        let Self { file, name } = self;
+        let Self { file, name, json: _ } = self;
         let failed = |why: &str| CommandError::impossible(format!("{}: {why}", shown_path(file)));
         let opened = File::open(file).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => failed("there is no such file"),
@@ -70,6 +75,10 @@ impl KeysImportArgs {
                 "{}: others can read this private key where it lies; delete it, and rotate the key if somebody may have it",
                 shown_path(file)
             ));
+        }
+        if self.json {
+            print_json(&config, &[key.public_key()])?;
+            return Ok(0);
         }
         output::print(&format!(
             "name    {name}\nkey_id  {}\nfile    {}\n",

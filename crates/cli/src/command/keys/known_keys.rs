@@ -37,6 +37,11 @@ pub(in crate::command) struct KnownKeyRow<'a> {
 }
 
 impl KnownKeyRow<'_> {
+    /// Returns the row of a key of which nothing is known.
+    pub(super) fn unknown(key: PublicKey) -> Self {
+        Self { key, name: None, label: None, standing: None, roles: KeyRoles::default(), approver: None }
+    }
+
     /// Returns the name of an own key, or else the label.
     pub(super) fn display_name(&self) -> Option<&str> {
         self.name.or(self.label)

@@ -10,6 +10,7 @@
 
 use std::path::PathBuf;
 
+use reenact_formats::key::PublicKey;
 use reenact_formats::trust::{KeyRole, Standing};
 use reenact_json::Shown;
 use reenact_json::print::PrintObjectWriter;
@@ -41,7 +42,7 @@ impl KeysListArgs {
             output::print_notice(&broken.error.to_string());
         }
         if self.json {
-            output::print(&rows.iter().map(row_json).collect::<String>())?;
+            output::print(&rows.iter().map(|row| row_json(row, &config)).collect::<String>())?;
         } else if !rows.is_empty() {
             output::print(&table(&rows, &ring))?;
         } else if ring.broken.is_empty() {
@@ -88,8 +89,25 @@ fn standing_text(row: &KnownKeyRow<'_>, ring: &KnownKeys) -> String {
     }
 }
 
-/// Returns a key as one line of JSON. `by` is the key id of its successor, `since` the time at which it was compromised.
-fn row_json(row: &KnownKeyRow<'_>) -> String {
+/// Prints keys as `reenact keys list --json` does, after a change of the stores. A key that is in neither is `unknown`.
+pub(super) fn print_json(config: &UserConfig, keys: &[PublicKey]) -> Result<(), CommandError> {
+    let known = KnownKeys::load(config)?;
+    let rows = known.rows();
+    let line = |key: &PublicKey| match rows.iter().find(|row| row.key == *key) {
+        Some(row) => row_json(row, config),
+        None => row_json(&KnownKeyRow::unknown(*key), config),
+    };
+    output::print(&keys.iter().map(line).collect::<String>())
+}
+
+/// Returns the path of the private key, for a key of the user's own.
+fn private_file(row: &KnownKeyRow<'_>, config: &UserConfig) -> Option<PathBuf> {
+    Some(config.key_store().path(&row.name?.parse().ok()?))
+}
+
+/// Returns a key as one line of JSON. `by` is the key id of its successor, `since` the time at which it was compromised,
+/// `sha256` the digest by which the manifest of a bundle names it, `file` the private key.
+fn row_json(row: &KnownKeyRow<'_>, config: &UserConfig) -> String {
     let (by, since) = match row.standing {
         Some(Standing::Superseded { by }) => (Some(by.to_string()), None),
         Some(Standing::Compromised { since }) => (None, since.as_deref()),
@@ -108,17 +126,24 @@ fn row_json(row: &KnownKeyRow<'_>) -> String {
     object.string("by", by.as_deref());
     object.string("since", since);
     object.string("approver", row.approver.map(|signer_type| signer_type.name()));
+    object.string("sha256", row.key.digest().to_string().as_str());
+    let file = private_file(row, config);
+    object.string("file", file.as_ref().map(|file| file.to_string_lossy()).as_deref());
     object.close();
     line + "\n"
 }
 
 /// Show what is known of one key
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  reenact keys show default\n  reenact keys show C7uY5NV7")]
+#[command(after_help = "Examples:\n  reenact keys show default\n  reenact keys show C7uY5NV7 --json")]
 pub(super) struct KeysShowArgs {
     /// A name, a label, a key id, or the beginning of one
     #[arg(value_name = "KEY", allow_hyphen_values = true)]
     key: String,
+
+    /// The key as one JSON object, as `reenact keys list` prints it
+    #[arg(long)]
+    json: bool,
 }
 
 impl KeysShowArgs {
@@ -127,8 +152,11 @@ impl KeysShowArgs {
         let config = UserConfig::require()?;
         let ring = KnownKeys::load(&config)?;
         let row = ring.find(&self.key)?;
-        let file: Option<PathBuf> =
-            row.name.and_then(|name| Some(config.key_store().path(&name.parse().ok()?)));
+        if self.json {
+            output::print(&row_json(&row, &config))?;
+            return Ok(0);
+        }
+        let file = private_file(&row, &config);
         let by = match row.standing {
             Some(Standing::Superseded { by }) => Some(by.to_string()),
             _ => None,

@@ -10,6 +10,7 @@ use reenact_json::Shown;
 use reenact_verify::disk;
 
 use super::known_keys::KnownKeys;
+use super::list::print_json;
 use super::{name_and_id, shown_path};
 use crate::config::UserConfig;
 use crate::output::{self, CommandError};
@@ -35,6 +36,10 @@ pub(super) struct KeysTrustArgs {
     /// more than once, and adds to what a key is trusted for already
     #[arg(long = "as", value_name = "ROLE", value_parser = role, value_delimiter = ',')]
     roles: Vec<KeyRole>,
+
+    /// Each key as one JSON object a line, as `reenact keys list` prints them
+    #[arg(long)]
+    json: bool,
 }
 
 /// Parses a role, for clap.
@@ -75,6 +80,7 @@ impl KeysTrustArgs {
         }
         let (own, _) = config.own_keys()?;
         let mut lines = String::new();
+        let given = keys.clone();
         let refused = config.edit_trust(|store| {
             let mut refused = Vec::new();
             for key in keys {
@@ -104,7 +110,10 @@ impl KeysTrustArgs {
             }
             Ok(refused)
         })?;
-        output::print(&lines)?;
+        match self.json {
+            true => print_json(&config, &given)?,
+            false => output::print(&lines)?,
+        }
         for (key, refusal) in &refused {
             output::print_notice(&match refusal {
                 TrustRefusal::Compromised => format!(
@@ -130,6 +139,10 @@ pub(super) struct KeysSupersedeArgs {
     /// The key that took its place
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     by: String,
+
+    /// The key as one JSON object, as `reenact keys list` prints it
+    #[arg(long)]
+    json: bool,
 }
 
 impl KeysSupersedeArgs {
@@ -152,6 +165,10 @@ impl KeysSupersedeArgs {
                 refusal => CommandError::impossible(format!("{old}: {refusal}")),
             })
         })?;
+        if self.json {
+            print_json(&config, &[row.key])?;
+            return Ok(0);
+        }
         output::print(&format!("{old} is superseded by {new}\n"))?;
         Ok(0)
     }
@@ -172,6 +189,10 @@ pub(super) struct KeysCompromiseArgs {
     /// When it was lost, as far as anyone knows: a note for people, it decides nothing
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
+
+    /// The key as one JSON object, as `reenact keys list` prints it
+    #[arg(long)]
+    json: bool,
 }
 
 impl KeysCompromiseArgs {
@@ -190,6 +211,10 @@ impl KeysCompromiseArgs {
                 refusal => CommandError::impossible(format!("{key}: {refusal}")),
             })
         })?;
+        if self.json {
+            print_json(&config, &[row.key])?;
+            return Ok(0);
+        }
         let next = match row.name {
             Some(name) => format!("Sign with another one from now on: reenact keys rotate {name}\n"),
             None => String::new(),
@@ -208,6 +233,10 @@ pub(super) struct KeysForgetArgs {
     /// A name, a label, a key id, or the beginning of one
     #[arg(value_name = "KEY", allow_hyphen_values = true)]
     key: String,
+
+    /// The key as one JSON object, as `reenact keys list` prints it
+    #[arg(long)]
+    json: bool,
 }
 
 impl KeysForgetArgs {
@@ -230,6 +259,10 @@ impl KeysForgetArgs {
                 )));
             }
         };
+        if self.json {
+            print_json(&config, &[row.key])?;
+            return Ok(0);
+        }
         let now = if row.name.is_some() { ", and a key of your own without any mark now" } else { "" };
         output::print(&format!("{key} is forgotten; it was {was}{now}\n"))?;
         Ok(0)

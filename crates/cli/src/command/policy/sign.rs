@@ -11,6 +11,7 @@ use reenact_formats::rer::envelope::authorization::{
 };
 use reenact_formats::rer::seal::Signer as _;
 use reenact_formats::rer::time;
+use reenact_json::print::PrintObjectWriter;
 use reenact_json::{Limits, Shown, Value};
 use reenact_keys::KeyName;
 use reenact_keys::durable::{self, Readers};
@@ -54,6 +55,10 @@ pub(super) struct PolicySignArgs {
     /// Where to write the envelope; without it, to standard output. A file that is there already is left alone
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+
+    /// The authorisation as one JSON object; the envelope goes to --out
+    #[arg(long, requires = "out")]
+    json: bool,
 }
 
 /// Parses a time, for clap.
@@ -95,6 +100,9 @@ impl PolicySignArgs {
         durable::create(out, &signed, Readers::Owner)
             .map_err(|error| CommandError::unwritable(out, &error))?;
         let name = out.to_string_lossy();
+        if self.json {
+            return self.print_json(&name, &key.public_key().id(), &terms);
+        }
         output::print(&format!(
             "{}: authorised by {} (key {}) for {}{}\nwhoever is to believe it needs that key: reenact keys export {}\n",
             Shown::whole(&name),
@@ -104,6 +112,20 @@ impl PolicySignArgs {
             replaced(value),
             self.key
         ))?;
+        Ok(0)
+    }
+
+    /// Prints who authorised the envelope for whom. `runtime` is a key id, or `*` for any.
+    fn print_json(&self, out: &str, key_id: &KeyId, terms: &AuthorizationTerms) -> Result<u8, CommandError> {
+        let mut line = String::new();
+        let mut object = PrintObjectWriter::open(&mut line);
+        object.string("out", out);
+        object.string("key", self.key.as_str());
+        object.string("key_id", key_id.to_string().as_str());
+        object.string("runtime", terms.runtime.text().as_str());
+        object.string("not_after", terms.not_after.as_deref());
+        object.close();
+        output::print(&(line + "\n"))?;
         Ok(0)
     }
 

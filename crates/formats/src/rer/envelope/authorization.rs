@@ -51,7 +51,7 @@ impl AuthorizedRuntime {
     }
 
     /// Returns the text of `runtime_key_id`.
-    fn text(&self) -> String {
+    pub fn text(&self) -> String {
         match self {
             Self::Any => "*".to_owned(),
             Self::Key(key) => key.to_string(),
