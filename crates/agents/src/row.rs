@@ -486,6 +486,15 @@ impl AgentRow {
     }
 }
 
+impl SetRow {
+    /// Returns the name of the variable or the option that is set.
+    pub fn place(&self) -> &str {
+        let argument = || self.arguments.as_ref().and_then(|arguments| arguments.first());
+        let named = self.variable.as_ref().or(self.option.as_ref()).or(self.leave.as_ref());
+        named.or_else(argument).map_or("", String::as_str)
+    }
+}
+
 /// Returns true for a name that a route may have: a plain name of at most 32 characters that means nothing else.
 pub(crate) fn is_route_name(name: &str) -> bool {
     is_plain_name(name) && name.len() <= 32 && !["report", "date"].contains(&name)

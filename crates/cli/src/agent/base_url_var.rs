@@ -22,7 +22,7 @@ pub(crate) struct BaseUrlArg {
 /// Variable, and the route to which it leads.
 pub(super) struct BaseUrlVariable {
     pub(super) name: String,
-    route: String,
+    pub(super) route: String,
     path: String,
 }
 

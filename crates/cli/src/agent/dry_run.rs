@@ -14,6 +14,7 @@ use reenact_secrets::{Redactor, RulePack};
 
 use super::{AgentLaunch, PlannedAgent};
 use crate::output::{self, CommandError};
+use crate::vendors;
 
 impl PlannedAgent {
     /// Prints what would be set.
@@ -40,7 +41,7 @@ impl PlannedAgent {
             .map(|file| (file.path.to_string_lossy().into_owned(), shown(&file.content)))
             .collect();
         let settings = DrySettings { command, variables, files };
-        output::print(&if is_json { self.json(&settings, &launch) } else { self.page(&settings, &launch) })
+        output::print(&if is_json { self.json(&settings, &launch) } else { self.page(&settings) })
     }
 
     fn json(&self, settings: &DrySettings, launch: &AgentLaunch) -> String {
@@ -88,11 +89,12 @@ impl PlannedAgent {
         text + "\n"
     }
 
-    fn page(&self, settings: &DrySettings, launch: &AgentLaunch) -> String {
+    /// Returns the page for people: what is special to the agent first, with the reason beside it, then a line for each address.
+    fn page(&self, settings: &DrySettings) -> String {
         let mut text = String::new();
-        let mut line = |name: &str, value: &str| text.push_str(&format!("{name:<11} {value}\n"));
+        let mut line = |name: &str, value: &str| text.push_str(&format!("{name:<10}  {value}\n"));
         match &self.plan {
-            None => line("agent", "none that is known: the variables of all vendors are set"),
+            None => line("agent", "none that is known: the variables of vendors' clients are set"),
             Some(plan) => {
                 let version = plan.version.as_ref().map(|version| format!(" {}", Shown::new(version)));
                 let how = Shown::new(&plan.recognised.how);
@@ -101,30 +103,37 @@ impl PlannedAgent {
                 for calls in &plan.unrecorded {
                     line("unrecorded", &Shown::whole(calls).to_string());
                 }
+                for note in plan.observer() {
+                    line("sets", &Shown::whole(&note.set).to_string());
+                    line("", &Shown::whole(&note.why).to_string());
+                }
             }
         }
         let words: Vec<String> =
             settings.command.iter().map(|word| crate::command::shell_quoted(word)).collect();
         line("command", &words.join(" "));
-        for argument in &launch.arguments {
-            line("argument", &Shown::whole(argument).to_string());
-        }
-        for (name, value) in &settings.variables {
-            line("variable", &format!("{}={}", Shown::whole(name), Shown::whole(value)));
-        }
         for (path, content) in &settings.files {
             line("file", &format!("{}: {}", Shown::whole(path), Shown::whole(content)));
         }
         for route in &self.routes {
+            let (name, upstream) = (Shown::new(&route.name).to_string(), route.upstream.to_string());
             line(
                 "upstream",
-                &format!("{} → {}", Shown::whole(&route.name), Shown::whole(&route.upstream.to_string())),
+                &format!("{name} → {}  by {}", Shown::whole(&upstream), self.led_by(&route.name)),
             );
         }
-        for note in self.observer() {
-            line("why", &format!("{}: {}", Shown::whole(&note.set), note.why));
-        }
+        line("also", "NO_PROXY for loopback, REENACT_REPORT_URL");
         text + "\nnothing was started, nothing was written\n"
+    }
+
+    /// Returns what leads clients to a route: variables, or what is set for the agent alone.
+    fn led_by(&self, route: &str) -> String {
+        let own = self.variables.iter().filter(|variable| variable.route == route);
+        let mut names: Vec<String> = own.map(|variable| variable.name.clone()).collect();
+        if !self.own_routes.contains(route) {
+            names.extend(vendors::variables(route));
+        }
+        if names.is_empty() { "what is set for this agent".to_owned() } else { names.join(", ") }
     }
 }
 

@@ -180,7 +180,13 @@ fn a_dry_run_tells_what_would_be_set() {
     assert!(none["agent"].is_null() && none["files"] == serde_json::json!([]));
     agents.run(&["record", "--dry-run", "codex"]).expect(
         0,
-        "agent       Codex (by: codex)\nlogin       none was found\ncommand     codex -c [..]\n...\nnothing was started, nothing was written\n",
+        "agent       Codex (by: codex)\n\
+         login       none was found\n\
+         sets        -c openai_base_url=\"GATEWAY/openai\"\n            sends model calls to the gateway; [..]\n\
+         command     codex -c [..]\n\
+         upstream    openai → https://api.openai.com/v1  by OPENAI_BASE_URL, OPENAI_API_BASE, OPENAI_HOST\n\
+         ...\n\
+         also        NO_PROXY for loopback, REENACT_REPORT_URL\n\nnothing was started, nothing was written\n",
         "",
     );
 }

@@ -1,6 +1,7 @@
 //! `reenact doctor agents`: the agents that are known, where they are installed here, and what would be set for each.
 
 use reenact_agents::installed::{self, InstalledAgent};
+use reenact_agents::row::SetRow;
 use reenact_agents::{AgentRow, LaunchPlan, LocalEnvironment, LoginKind, ObserverNote};
 use reenact_json::Shown;
 use reenact_json::print::{self, PrintObjectWriter};
@@ -74,7 +75,7 @@ fn page(found: &[AgentFinding<'_>]) -> String {
         ));
         match settings {
             Ok(settings) if settings.is_empty() => {
-                text.push_str("  sets  the variables of all vendors alone\n")
+                text.push_str("  sets  as it is set up now, the variables of vendors' clients alone\n");
             }
             Ok(settings) => {
                 for note in settings {
@@ -83,6 +84,15 @@ fn page(found: &[AgentFinding<'_>]) -> String {
                 }
             }
             Err(problem) => text.push_str(&format!("  wrong {}\n", Shown::whole(problem))),
+        }
+        let notes = settings.as_ref().map(Vec::as_slice).unwrap_or_default();
+        let mut others: Vec<&SetRow> =
+            row.set.iter().filter(|set| !notes.iter().any(|note| note.why == set.why)).collect();
+        others.dedup_by_key(|set| &set.why);
+        for other in others {
+            let word = if other.leave.is_some() { "leave" } else { "set" };
+            let (name, why) = (Shown::new(other.place()), Shown::whole(&other.why));
+            text.push_str(&format!("  may {word}  {name}\n        {why}\n"));
         }
         for calls in &row.unrecorded {
             text.push_str(&format!("  not recorded: {}\n", Shown::whole(&calls.what)));
