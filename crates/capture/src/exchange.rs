@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use crate::charge::{AnswerCount, Charge};
 use crate::decode;
 use crate::event_builder::is_spooled;
-use crate::parsed_body::{self, ParsedAnswerBody, ParsedBody, is_stream, is_success};
+use crate::parsed_body::{self, ParsedAnswerBody, ParsedBody, is_scanned, is_stream, is_success};
 use crate::policy_gate::{AdmittedCall, AnswerCalls, PolicyGate};
 use crate::queue::JobWritten;
 use crate::recorder_thread::{RecorderThread, lock};
@@ -262,8 +262,8 @@ impl ExchangeRecorder {
         self.body_bytes += piece.len();
         if let Some(admitted) = &mut self.enforced {
             admitted.counted = None;
-            let is_scanned = admitted.gate.mode() == PolicyMode::Warn && self.endpoint.is_some();
-            if is_scanned || self.endpoint.is_some_and(Endpoint::calls_a_model) {
+            let is_scanned = admitted.gate.mode() == PolicyMode::Warn && is_scanned(self.endpoint);
+            if is_scanned || self.endpoint.is_some_and(Endpoint::is_answer_read) {
                 admitted.pieces.push(piece.clone());
             }
         }
@@ -301,7 +301,7 @@ impl ExchangeRecorder {
     fn note_tool_calls(&self, cause: &EndCause<'_>) {
         let Some(EnforcedExchange { gate, call_ids, pieces, .. }) = &self.enforced else { return };
         let (Some(head), Some(endpoint)) = (&self.head, self.endpoint) else { return };
-        if gate.mode() != PolicyMode::Warn {
+        if gate.mode() != PolicyMode::Warn || !is_scanned(self.endpoint) {
             return;
         }
         let is_whole = matches!(cause, EndCause::Eof | EndCause::StreamDone);

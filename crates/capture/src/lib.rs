@@ -50,7 +50,7 @@ pub use reenact_record::{Durability, EndedBy, EventWriter, PolicyMode};
 pub use self::capture::Capture;
 pub use self::error::Unrecorded;
 pub use self::exchange::{ExchangeHandle, ExchangeRecorder, RecordingGuard, SharedExchange};
-pub use self::parsed_body::is_stream;
+pub use self::parsed_body::{is_scanned, is_stream};
 pub use self::policy_gate::{
     EnforcedPolicy, PolicyGate, PolicyTrial, RequestNeeds, TrialAnswer, TrialDecision, TrialTotals,
 };

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use reenact_record::observation::{HeaderList, InboundRequest};
 use reenact_wire::call_ids::CallIds;
 use reenact_wire::exchange::{self, ParsedRequest};
-use reenact_wire::{Endpoint, ModelAnswer, Vendor};
+use reenact_wire::{Endpoint, ModelAnswer, Vendor, multipart};
 
 use crate::charge::AnswerCount;
 use crate::decode::{self, Undecodable};
@@ -29,7 +29,7 @@ pub(crate) struct ParsedRequestBody {
     pub(crate) is_decoded: bool,
     /// Reason why not all of the body could be decoded.
     pub(crate) fault: Option<Undecodable>,
-    /// `None` if the body is empty, or is not JSON.
+    /// `None` if the body is empty, or is neither JSON nor a form in parts where one may stand.
     pub(crate) request: Option<Arc<ParsedRequest>>,
 }
 
@@ -39,7 +39,13 @@ impl ParsedRequestBody {
         let codings = decode::codings(&request.headers);
         let readable = decode::decode_readable(&codings, &request.body, false, max_body_bytes);
         let (vendor, endpoint) = vendor_and_endpoint(request);
-        let read = || exchange::parse_request_to(vendor, endpoint, &request.path, &readable.body);
+        let path = &*request.path;
+        let read = || match (endpoint, multipart_type(&request.headers)) {
+            (Some(endpoint), Some(content_type)) if endpoint.takes_multipart() => {
+                exchange::parse_multipart(vendor, endpoint, path, content_type, &readable.body)
+            }
+            _ => exchange::parse_request_to(vendor, endpoint, path, &readable.body),
+        };
         let parsed = if readable.body.is_empty() { None } else { read() };
         let decode::ReadableBody { body, is_decoded, fault } = readable;
         let decoded = match body {
@@ -85,7 +91,7 @@ pub(crate) fn parse_answer(
     is_stream: bool,
     body: &[u8],
 ) -> Option<ModelAnswer> {
-    let endpoint = endpoint.filter(|endpoint| endpoint.calls_a_model())?;
+    let endpoint = endpoint.filter(|endpoint| endpoint.is_answer_read())?;
     if is_success(status) { exchange::parse_answer(endpoint, is_stream, body) } else { None }
 }
 
@@ -107,6 +113,19 @@ pub(crate) fn answer_count(
 /// Returns true for the status of a request that succeeded: 200 to 299.
 pub(crate) fn is_success(status: u16) -> bool {
     (200..300).contains(&status)
+}
+
+/// Returns true if the tool calls of an answer are looked for before its client gets it: those of an answer that can have some, and of one
+/// that is from no model, in which none belong.
+pub fn is_scanned(endpoint: Option<Endpoint>) -> bool {
+    endpoint.is_some_and(|endpoint| endpoint.can_ask_for_tools() || !endpoint.calls_a_model())
+}
+
+/// Returns the `content-type` of a form in parts (`multipart/form-data`); `None` for another, and for several.
+pub(crate) fn multipart_type<'h>(headers: &'h HeaderList<'_>) -> Option<&'h str> {
+    let mut types = headers.all("content-type");
+    let one = types.next().and_then(decode::visible_text)?;
+    (types.next().is_none() && multipart::is_multipart(one)).then_some(one)
 }
 
 /// Returns true if headers announce a stream of server-sent events.

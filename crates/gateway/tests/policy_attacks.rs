@@ -15,6 +15,8 @@ mod gemini;
 mod messages;
 #[path = "policy_attacks/responses.rs"]
 mod responses;
+#[path = "policy_attacks/toolless.rs"]
+mod toolless;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -170,7 +172,7 @@ fn envelope() -> EnforcedRun {
 #[test]
 fn every_interface_has_every_kind_of_attack() {
     let mut missing = Vec::new();
-    for endpoint in PROTOCOLS.into_iter().filter(|endpoint| endpoint.calls_a_model()) {
+    for endpoint in PROTOCOLS.into_iter().filter(|endpoint| endpoint.can_ask_for_tools()) {
         let table = TABLES.iter().find(|table| table.endpoint == endpoint);
         for kind in AttackKind::ALL {
             if !table.is_some_and(|table| table.attacks.iter().any(|attack| attack.kind == kind)) {

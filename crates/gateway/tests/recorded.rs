@@ -51,7 +51,7 @@ async fn both_vendors_and_what_asks_no_model() {
     let body = r#"{"model":"claude-sonnet-4-5","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}"#;
     assert_eq!(run.anthropic().post("/v1/messages?beta=true", body).await.status(), 200);
     assert_eq!(run.openai().get("/models").await.status(), 200);
-    let unknown = run.openai().post("/embeddings", r#"{"model":"embed-1","input":"x"}"#).await;
+    let unknown = run.openai().post("/batches", r#"{"model":"embed-1","input":"x"}"#).await;
     assert_eq!(unknown.body, vendor.sent_answers()[2].body);
     let sealed = run.seal().await;
     let called = sealed.payloads("rer.model.called");

@@ -148,7 +148,7 @@ fn rebuild(
     let request =
         endpoint.and_then(|endpoint| exchange::parse_request(endpoint, incoming.path, incoming.body));
     let wanted = request.as_ref().map(|request| request.delivery).unwrap_or_default();
-    let Some(endpoint) = endpoint.filter(|endpoint| endpoint.calls_a_model()) else {
+    let Some(endpoint) = endpoint.filter(|endpoint| endpoint.can_ask_for_tools()) else {
         // Without a known endpoint, JSON and HTTP are served as they are.
         return match answer.detail {
             AnswerDetail::Message => {

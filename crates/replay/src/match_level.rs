@@ -67,7 +67,7 @@ pub(crate) fn recorded_keys(request: &ExchangeRequest<'_>, is_ours: bool) -> Req
         }
         ExchangeRequestBody::Bytes(bytes) | ExchangeRequestBody::Json(bytes) => {
             let json = json_digest(bytes);
-            let aliases = json.filter(|_| request.endpoint.is_some_and(Endpoint::calls_a_model));
+            let aliases = json.filter(|_| request.endpoint.is_some_and(Endpoint::can_ask_for_tools));
             let aliases = aliases.into_iter().flat_map(|digest| {
                 destination
                     .without_target()
@@ -173,7 +173,7 @@ impl Destination {
         if !targets.contains(&as_it_came) {
             targets.push(as_it_came);
         }
-        if endpoint.is_some_and(Endpoint::calls_a_model) {
+        if endpoint.is_some_and(Endpoint::can_ask_for_tools) {
             targets.push(None);
         }
         let vendors = [vendor, None].into_iter().take(1 + usize::from(vendor.is_some()));
@@ -200,7 +200,7 @@ impl Destination {
 /// on, with the query. A full URL is kept whole, since it belongs to a host that no route of this gateway
 /// serves.
 fn request_target(endpoint: Option<Endpoint>, method: &str, path: &str) -> String {
-    if let Some(endpoint) = endpoint.filter(|endpoint| endpoint.calls_a_model()) {
+    if let Some(endpoint) = endpoint.filter(|endpoint| endpoint.can_ask_for_tools()) {
         return endpoint.name().to_owned();
     }
     let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));

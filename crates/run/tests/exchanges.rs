@@ -138,7 +138,7 @@ fn the_endpoint_is_found_where_it_is_not_named() {
         run.exchanges().next().unwrap().request().unwrap().endpoint
     };
     assert_eq!(find("anthropic", "/v1/messages?beta=true", None), Some(Endpoint::MESSAGES));
-    assert_eq!(find("openai", "/v1/embeddings", None), None);
+    assert_eq!(find("openai", "/v1/embeddings", None), Some(Endpoint::EMBEDDINGS));
     assert_eq!(find("my-proxy", "/x", Some("responses")), Some(Endpoint::RESPONSES));
     assert_eq!(find("openai", "/v1/responses", Some("made.up")), Some(Endpoint::RESPONSES));
 }

@@ -8,6 +8,7 @@ use reenact_json::{Limits, Value, ValueKind};
 
 use crate::call_ids::CallIds;
 use crate::message::{ModelAnswer, ToolCall, ToolResult};
+use crate::multipart;
 use crate::output_bound::OutputBound;
 use crate::protocol::{Delivery, Endpoint};
 use crate::sse::SseReader;
@@ -60,7 +61,9 @@ pub fn parse_request_to(
     body: &[u8],
 ) -> Option<ParsedRequest> {
     if let Some(endpoint) = endpoint {
-        return parse_request(endpoint, path, body);
+        let mut request = parse_request(endpoint, path, body)?;
+        request.add_models(vendor.model_in_path(path));
+        return Some(request);
     }
     let document = Value::parse(body, &Limits::default()).ok()?;
     let plain = ParsedRequest::from_document(document);
@@ -70,8 +73,35 @@ pub fn parse_request_to(
     Some(request)
 }
 
+/// Parses a request that is a form in parts (`multipart/form-data`), such as an upload of sound. Returns `None` if its interface takes no
+/// such forms, or if servers may read the form in different ways.
+pub fn parse_multipart(
+    vendor: Vendor,
+    endpoint: Endpoint,
+    path: &str,
+    content_type: &str,
+    body: &[u8],
+) -> Option<ParsedRequest> {
+    if !endpoint.takes_multipart() {
+        return None;
+    }
+    let parts = multipart::parts(content_type, body)?;
+    let fields = || parts.iter().filter(|part| !part.is_file);
+    let texts = fields().filter(|part| part.name == "model").map(|part| core::str::from_utf8(part.value));
+    let models: Vec<&str> = texts.collect::<Result<_, _>>().ok()?;
+    let is_stream = fields().any(|part| part.name == "stream" && part.value == b"true");
+    let nothing = Value::parse(b"{}", &Limits::default()).ok()?;
+    let mut request = ParsedRequest {
+        delivery: Delivery::of(is_stream),
+        output: endpoint.protocol().output_bound(nothing),
+        ..ParsedRequest::default()
+    };
+    request.add_models(vendor.model_in_path(path).into_iter().chain(models.into_iter().map(str::to_owned)));
+    Some(request)
+}
+
 /// Returns the models that the parts of a request name, such as the requests of a batch.
-fn models_of_parts(document: Value<'_>) -> impl Iterator<Item = String> {
+pub(crate) fn models_of_parts(document: Value<'_>) -> impl Iterator<Item = String> {
     let parts = document.members().flat_map(|(_, part)| {
         let one = (part.kind() == ValueKind::Object).then_some(part);
         one.into_iter().chain(part.elements().filter(|element| element.kind() == ValueKind::Object))
@@ -82,7 +112,7 @@ fn models_of_parts(document: Value<'_>) -> impl Iterator<Item = String> {
 impl ParsedRequest {
     /// Adds names of the model to be asked: the first is the model, if there was none, and others are kept beside it. Gemini's
     /// collection `models/` is no part of a name.
-    fn add_models(&mut self, names: impl IntoIterator<Item = String>) {
+    pub(crate) fn add_models(&mut self, names: impl IntoIterator<Item = String>) {
         for name in names {
             let own = |name: &str| name.strip_prefix("models/").unwrap_or(name).to_owned();
             match &self.model {

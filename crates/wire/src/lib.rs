@@ -16,6 +16,7 @@
 //! | [`conversation`] | tool calls that an agent made between two requests |
 //! | [`request_form`] | forms that a request may hold, and what stands outside of them |
 //! | [`request_path`] | templates of paths, and their strict reading under an envelope |
+//! | [`multipart`] | forms in parts, as uploads are sent |
 //! | [`call_ids`] | ids for tool calls whose vendor gives none |
 //! | [`key`] | match keys: equality of two requests |
 //! | [`prompt`] | the user's words in a request |
@@ -33,6 +34,7 @@ pub mod exchange;
 pub mod key;
 mod line_check;
 pub mod message;
+pub mod multipart;
 pub mod output_bound;
 pub mod price;
 pub mod prompt;

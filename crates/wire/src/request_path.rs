@@ -17,8 +17,6 @@ use crate::vendor::Vendor;
 pub enum KnownPath {
     /// Path of an interface whose requests call a model.
     Model(Endpoint),
-    /// Path that calls a model which cannot ask for tools, such as embeddings and token counts.
-    Toolless,
     /// Path that calls no model and changes nothing, such as a list of models.
     ReadOnly,
 }
@@ -108,10 +106,9 @@ fn begins_like_an_interface(vendor: Vendor, path: &str) -> bool {
     let first = |path: &str| path.split(['/', '?']).next().map(str::to_owned);
     let spoken =
         PROTOCOLS.into_iter().filter(|endpoint| endpoint.vendor().is_none_or(|of| vendor.speaks(of)));
-    let templates = spoken.flat_map(|endpoint| endpoint.paths().1).chain(vendor.0.toolless_paths);
+    let mut templates = spoken.flat_map(|endpoint| endpoint.paths().1);
     let wanted = path.strip_prefix('/').and_then(first);
-    wanted
-        .is_some_and(|wanted| templates.into_iter().any(|template| first(template).as_ref() == Some(&wanted)))
+    wanted.is_some_and(|wanted| templates.any(|template| first(template).as_ref() == Some(&wanted)))
 }
 
 /// Returns true if every server reads a path as it stands: no percent signs, semicolons, empty segments, dots that lead up, backslashes
@@ -146,8 +143,7 @@ fn find(vendor: Vendor, method: &str, rest: &str) -> Option<KnownPath> {
     if method == "HEAD" && matches!(rest, "" | "/") {
         return Some(KnownPath::ReadOnly);
     }
-    let is_toolless = method == "POST" && vendor.0.toolless_paths.iter().any(|template| is(template));
-    is_toolless.then_some(KnownPath::Toolless)
+    None
 }
 
 /// Checks that each member of a query is known, and comes once.
@@ -223,12 +219,17 @@ mod tests {
             (Vendor::OPENAI, "/api/v1", "/api/v1/responses", KnownPath::Model(Endpoint::RESPONSES)),
             (Vendor::OPENAI, "", "/openai/deployments/gpt-4o/chat/completions?api-version=2025-01-01", chat),
             (Vendor::OPENAI, "/openai", "/openai/deployments/gpt-4o/chat/completions", chat),
-            (Vendor::OPENAI, "/v1", "/v1/embeddings", KnownPath::Toolless),
+            (Vendor::OPENAI, "/v1", "/v1/embeddings", KnownPath::Model(Endpoint::EMBEDDINGS)),
             (Vendor::ANTHROPIC, "", "/v1/messages?beta=true", KnownPath::Model(Endpoint::MESSAGES)),
-            (Vendor::ANTHROPIC, "", "/v1/messages/count_tokens?beta=true", KnownPath::Toolless),
+            (
+                Vendor::ANTHROPIC,
+                "",
+                "/v1/messages/count_tokens?beta=true",
+                KnownPath::Model(Endpoint::MESSAGE_TOKENS),
+            ),
             (Vendor::GEMINI, "", "/v1beta/models/g:generateContent?alt=sse&key=x%2Fy", content),
             (Vendor::GEMINI, "/v1beta", "/v1beta/tunedModels/g:streamGenerateContent", content),
-            (Vendor::GEMINI, "", "/v1beta/models/g:countTokens", KnownPath::Toolless),
+            (Vendor::GEMINI, "", "/v1beta/models/g:countTokens", KnownPath::Model(Endpoint::CONTENT_TOKENS)),
         ] {
             assert_eq!(judge(vendor, base, "POST", path), Ok(known), "{path}");
         }

@@ -83,7 +83,7 @@ const ROWS: [AskingForRm; 4] = [
 /// A new interface needs a row.
 #[test]
 fn every_interface_that_asks_a_model_has_a_row() {
-    let models = PROTOCOLS.into_iter().filter(|endpoint| endpoint.calls_a_model());
+    let models = PROTOCOLS.into_iter().filter(|endpoint| endpoint.can_ask_for_tools());
     assert_eq!(ROWS.map(|row| row.endpoint).to_vec(), models.collect::<Vec<_>>());
 }
 

@@ -10,7 +10,7 @@ use reenact_wire::{Endpoint, Vendor};
 use crate::body::{FinishedBody, SpooledBody};
 use crate::body_decoder::BodyReads;
 use crate::decode;
-use crate::parsed_body::{ParsedRequestBody, is_stream, is_success, vendor_and_endpoint};
+use crate::parsed_body::{ParsedRequestBody, is_scanned, is_stream, is_success, vendor_and_endpoint};
 
 /// Bytes of a body held in memory before they go to a spool, for bodies that need not be parsed as a whole: 1
 /// MiB.
@@ -146,7 +146,7 @@ impl OpenExchange {
 
 /// Returns true if a long body need not stay in memory.
 ///
-/// Three kinds of bodies must stay: a model's answer, because it is parsed as a whole; a stream, because a
+/// Three kinds of bodies must stay: a model's answer that is parsed as a whole; a stream, because a
 /// secret in it may be split into pieces that lie apart; and an answer that the policy gate judges, because a
 /// part of it may be withheld.
 pub(crate) fn is_spooled(
@@ -155,9 +155,9 @@ pub(crate) fn is_spooled(
     status: u16,
     headers: &HeaderList<'_>,
 ) -> bool {
-    let calls_model = endpoint.is_some_and(Endpoint::calls_a_model);
-    let is_checked = is_admitted && endpoint.is_some();
-    !(is_stream(headers) || is_checked || is_success(status) && calls_model)
+    let is_read = endpoint.is_some_and(Endpoint::is_answer_read);
+    let is_checked = is_admitted && is_scanned(endpoint);
+    !(is_stream(headers) || is_checked || is_success(status) && is_read)
 }
 
 #[cfg(test)]
@@ -180,6 +180,9 @@ mod tests {
             (models, true, 404, &json, false),
             (chat, true, 500, &json, false),
             (None, false, 200, &events, false),
+            (Some(Endpoint::EMBEDDINGS), true, 200, &json, false),
+            (Some(Endpoint::EMBEDDINGS), true, 500, &json, true),
+            (Some(Endpoint::SPEECH), true, 200, &json, true),
         ] {
             let found = is_spooled(endpoint, is_admitted, status, headers);
             assert_eq!(found, expected, "{endpoint:?} {is_admitted} {status} {headers:?}");

@@ -6,7 +6,7 @@ use reenact_record::policy_engine::PolicyRefusal;
 use reenact_wire::request_form;
 use reenact_wire::request_path::{KnownPath, PathFault, judge_path};
 
-use crate::parsed_body::{ParsedRequestBody, vendor_and_endpoint};
+use crate::parsed_body::{ParsedRequestBody, multipart_type, vendor_and_endpoint};
 
 /// Refuses a request to a path that is not exactly that of a known interface below `base`, whose answer could contain tool calls in a
 /// form that is not parsed; a request that names two models; and a request with a form, a vendor's tool or a further model that the
@@ -30,9 +30,14 @@ pub(super) fn check(
     }
     match known {
         KnownPath::Model(endpoint) => {
-            permissions.check_forms(&request_form::check(endpoint, parsed_body.body(request), allowed))
+            let body = parsed_body.body(request);
+            permissions.check_forms(&match multipart_type(&request.headers) {
+                Some(content_type) if endpoint.takes_multipart() => {
+                    request_form::check_multipart(endpoint, content_type, body, allowed)
+                }
+                _ => request_form::check(endpoint, body, allowed),
+            })
         }
-        KnownPath::Toolless => Ok(()),
         // Such requests do not come here: nothing is decided on them.
         KnownPath::ReadOnly => Err(refused(&PathFault::Unknown)),
     }

@@ -21,7 +21,9 @@ use super::warning::AnswerCalls;
 use super::{DecisionJobs, GateState, ModelRequestInfo, interface_check};
 use crate::DEFAULT_MAX_BODY_BYTES;
 use crate::charge::{AnswerCount, Charge};
-use crate::parsed_body::{ParsedRequestBody, answer_count, is_success, vendor_and_endpoint};
+use crate::parsed_body::{
+    ParsedRequestBody, answer_count, is_scanned, is_success, multipart_type, vendor_and_endpoint,
+};
 use crate::stream_end::StreamEndDetector;
 
 /// Most rounds in which the forms of one request are looked for: each allows those that the round before found.
@@ -170,7 +172,8 @@ impl PolicyTrial {
         let Some(call) = self.open_calls.remove(&number) else { return Vec::new() };
         let TrialAnswer { status, is_stream, is_complete, body } = *answer;
         let mut outcome = Vec::new();
-        if let (Some(status), Some(endpoint)) = (status, call.endpoint) {
+        if let (Some(status), Some(endpoint)) = (status, call.endpoint.filter(|_| is_scanned(call.endpoint)))
+        {
             let calls = AnswerCalls::scan(
                 endpoint,
                 is_success(status),
@@ -298,7 +301,13 @@ impl RequestNeeds {
                 Err(_) => break,
             };
             let (KnownPath::Model(endpoint), Some(_)) = (known, parsed) else { break };
-            let found = request_form::check(endpoint, parsed_body.body(request), &needs.forms);
+            let body = parsed_body.body(request);
+            let found = match multipart_type(&request.headers) {
+                Some(content_type) if endpoint.takes_multipart() => {
+                    request_form::check_multipart(endpoint, content_type, body, &needs.forms)
+                }
+                _ => request_form::check(endpoint, body, &needs.forms),
+            };
             needs.models.extend(found.models);
             needs.vendor_tools.extend(found.vendor_tools);
             let known_forms = needs.forms.len();

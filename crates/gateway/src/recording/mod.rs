@@ -1,7 +1,7 @@
 //! Recording: a request is recorded and sent to its vendor; the answer comes back, with a copy for the record.
 //!
-//! Without an envelope the answer passes through a [`RecordedBody`]. Under an envelope an answer of a known interface,
-//! also one with the status of an error, passes through an [`AnswerFilter`] instead. HTTP types become observations in `observations`;
+//! Without an envelope the answer passes through a [`RecordedBody`]. Under an envelope an answer of a known interface whose answers can ask
+//! for tools, also one with the status of an error, passes through an [`AnswerFilter`] instead. HTTP types become observations in `observations`;
 //! `reenact-capture` makes events of them. Start reading at [`RecordingProxy::serve`].
 
 mod body_batcher;
@@ -18,7 +18,7 @@ use http::{Request, Response, Version};
 use http_body_util::Full;
 use reenact_capture::observation::InboundRequest;
 use reenact_capture::{
-    AgentReportFault, Capture, PolicyMode, PolicyRefusal, RecordingGuard, decode, is_stream,
+    AgentReportFault, Capture, PolicyMode, PolicyRefusal, RecordingGuard, decode, is_scanned, is_stream,
 };
 use reenact_wire::{Endpoint, Vendor, error_reply};
 use tokio::sync::watch;
@@ -159,7 +159,7 @@ impl RecordingProxy {
         exchange.with(|exchange| exchange.take_head(status, version, header_list(&came)));
         // The connection to the client has an HTTP version of its own.
         head.version = Version::HTTP_11;
-        if let (Some(gate), Some(endpoint)) = (filtering, endpoint) {
+        if let (Some(gate), Some(endpoint)) = (filtering, endpoint.filter(|_| is_scanned(endpoint))) {
             let filter = AnswerFilter {
                 gate: Arc::clone(gate),
                 upstream,

@@ -9,6 +9,7 @@ pub(crate) mod gemini;
 mod models;
 pub(crate) mod openai;
 pub(crate) mod reading;
+pub(crate) mod toolless;
 mod writing;
 
 use core::fmt;
@@ -26,11 +27,26 @@ use crate::tool_calls::{OpenCalls, ScannedAnswer, UnreadableAnswer};
 use crate::vendor::{Vendor, path_without_query};
 
 /// All interfaces that are parsed. Requests to others pass through, and are recorded as bytes.
-pub const PROTOCOLS: [Endpoint; 5] = [
+///
+/// Of two templates that fit a path the earlier row's counts.
+pub const PROTOCOLS: [Endpoint; 18] = [
     Endpoint::CHAT_COMPLETIONS,
     Endpoint::RESPONSES,
+    Endpoint::MESSAGE_TOKENS,
     Endpoint::MESSAGES,
     Endpoint::GENERATE_CONTENT,
+    Endpoint::EMBEDDINGS,
+    Endpoint::RERANK,
+    Endpoint::MODERATIONS,
+    Endpoint::INPUT_TOKENS,
+    Endpoint::IMAGE_GENERATIONS,
+    Endpoint::IMAGE_EDITS,
+    Endpoint::SPEECH,
+    Endpoint::TRANSCRIPTIONS,
+    Endpoint::CONTENT_TOKENS,
+    Endpoint::EMBED_CONTENT,
+    Endpoint::BATCH_EMBED_CONTENTS,
+    Endpoint::PREDICT,
     Endpoint::MODELS,
 ];
 
@@ -43,6 +59,32 @@ impl Endpoint {
     pub const MESSAGES: Self = Self(&anthropic::messages::MessagesProtocol);
     /// Gemini `POST /v1beta/models/{model}:generateContent` and `:streamGenerateContent`.
     pub const GENERATE_CONTENT: Self = Self(&gemini::GenerateContentProtocol);
+    /// OpenAI `POST /embeddings`.
+    pub const EMBEDDINGS: Self = Self(&openai::toolless::EMBEDDINGS);
+    /// `POST /rerank` of servers that speak OpenAI's interface.
+    pub const RERANK: Self = Self(&openai::toolless::RERANK);
+    /// OpenAI `POST /moderations`.
+    pub const MODERATIONS: Self = Self(&openai::toolless::MODERATIONS);
+    /// OpenAI `POST /responses/input_tokens`.
+    pub const INPUT_TOKENS: Self = Self(&openai::toolless::INPUT_TOKENS);
+    /// OpenAI `POST /images/generations`.
+    pub const IMAGE_GENERATIONS: Self = Self(&openai::toolless::IMAGE_GENERATIONS);
+    /// OpenAI `POST /images/edits` and `/images/variations`.
+    pub const IMAGE_EDITS: Self = Self(&openai::toolless::IMAGE_EDITS);
+    /// OpenAI `POST /audio/speech`.
+    pub const SPEECH: Self = Self(&openai::toolless::SPEECH);
+    /// OpenAI `POST /audio/transcriptions` and `/audio/translations`.
+    pub const TRANSCRIPTIONS: Self = Self(&openai::toolless::TRANSCRIPTIONS);
+    /// Anthropic `POST /v1/messages/count_tokens`.
+    pub const MESSAGE_TOKENS: Self = Self(&anthropic::COUNT_TOKENS);
+    /// Gemini `POST /v1beta/models/{model}:countTokens`.
+    pub const CONTENT_TOKENS: Self = Self(&gemini::toolless::COUNT_TOKENS);
+    /// Gemini `POST /v1beta/models/{model}:embedContent`.
+    pub const EMBED_CONTENT: Self = Self(&gemini::toolless::EMBED_CONTENT);
+    /// Gemini `POST /v1beta/models/{model}:batchEmbedContents`.
+    pub const BATCH_EMBED_CONTENTS: Self = Self(&gemini::toolless::BATCH_EMBED_CONTENTS);
+    /// Vertex AI `POST /v1/projects/…/models/{model}:predict`.
+    pub const PREDICT: Self = Self(&gemini::toolless::PREDICT);
     /// `GET /models` of all vendors.
     pub const MODELS: Self = Self(&models::ModelsProtocol);
 }
@@ -70,6 +112,26 @@ pub(crate) trait Protocol: Send + Sync {
     /// Returns true if a request of this interface calls a model.
     fn calls_a_model(&self) -> bool {
         true
+    }
+
+    /// Returns true if an answer can ask its client for tools.
+    fn can_ask_for_tools(&self) -> bool {
+        self.calls_a_model()
+    }
+
+    /// Returns true if requests cost nothing, such as those that count tokens.
+    fn is_free(&self) -> bool {
+        false
+    }
+
+    /// Returns true if an answer is read for its text or its tokens, and so must be held in memory as a whole.
+    fn is_answer_read(&self) -> bool {
+        self.calls_a_model()
+    }
+
+    /// Returns true if requests may be forms in parts (`multipart/form-data`).
+    fn takes_multipart(&self) -> bool {
+        false
     }
 
     /// Returns the forms that a request may hold.
@@ -270,6 +332,26 @@ impl Endpoint {
         self.0.calls_a_model()
     }
 
+    /// Returns true if an answer can ask its client for tools.
+    pub fn can_ask_for_tools(self) -> bool {
+        self.0.can_ask_for_tools()
+    }
+
+    /// Returns true if requests cost nothing, such as those that count tokens.
+    pub fn is_free(self) -> bool {
+        self.0.is_free()
+    }
+
+    /// Returns true if an answer is read for its text or its tokens, and so must be held in memory as a whole.
+    pub fn is_answer_read(self) -> bool {
+        self.0.is_answer_read()
+    }
+
+    /// Returns true if requests may be forms in parts (`multipart/form-data`).
+    pub fn takes_multipart(self) -> bool {
+        self.0.takes_multipart()
+    }
+
     /// Returns true if clients wait for nothing after this event of a stream. They may send their next request
     /// before the stream is closed.
     pub fn ends_stream(self, event: RawSseEvent<'_>) -> bool {
@@ -337,7 +419,11 @@ mod tests {
         assert_eq!(of(Vendor::OPENAI, "POST", "/v1/responses/resp_1/cancel"), None);
         assert_eq!(of(Vendor::OPENAI, "GET", "/v1/chat/completions"), None);
         assert_eq!(of(Vendor::ANTHROPIC, "POST", "/v1/messages/"), Some(Endpoint::MESSAGES));
-        assert_eq!(of(Vendor::ANTHROPIC, "POST", "/v1/messages/count_tokens"), None);
+        assert_eq!(
+            of(Vendor::ANTHROPIC, "POST", "/v1/messages/count_tokens"),
+            Some(Endpoint::MESSAGE_TOKENS)
+        );
+        assert_eq!(of(Vendor::ANTHROPIC, "POST", "/v1/messages/batches"), None);
         assert_eq!(of(Vendor::ANTHROPIC, "POST", "/v1/chat/completions"), None);
         assert_eq!(of(Vendor::ANTHROPIC, "GET", "/v1/models"), Some(Endpoint::MODELS));
         assert_eq!(of(Vendor::OPENAI, "POST", "/notresponses"), None);
@@ -348,7 +434,11 @@ mod tests {
             of(Vendor::GEMINI, "POST", "/v1/projects/p/publishers/google/models/m:generateContent"),
             content
         );
-        assert_eq!(of(Vendor::GEMINI, "POST", "/v1beta/models/m:countTokens"), None);
+        assert_eq!(
+            of(Vendor::GEMINI, "POST", "/v1beta/models/m:countTokens"),
+            Some(Endpoint::CONTENT_TOKENS)
+        );
+        assert_eq!(of(Vendor::GEMINI, "POST", "/v1beta/models/m:batchGenerateContent"), None);
         assert_eq!(of(Vendor::GEMINI, "POST", "/v1beta/models/:generateContent"), None);
         assert_eq!(of(Vendor::GEMINI, "POST", "/v1beta/models/m%3AgenerateContent"), None);
         assert_eq!(of(Vendor::GEMINI, "POST", "/v1beta/agents/m:generateContent"), None);

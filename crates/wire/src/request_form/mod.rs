@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 
 use reenact_json::ValueKind;
 
+use crate::multipart::{self, FormPart};
 use crate::protocol::Endpoint;
 
 /// Member of an object: its name, and the form of its value.
@@ -165,6 +166,35 @@ impl FormFindings {
 /// ```
 pub fn check(endpoint: Endpoint, body: &[u8], allowed: &BTreeSet<String>) -> FormFindings {
     checker::check(endpoint.protocol().request_forms(), body, allowed)
+}
+
+/// Compares the fields of a form in parts (`multipart/form-data`) with the members of its interface's body. `allowed` are the paths that the
+/// envelope allows. A form that servers may read in different ways has the unknown form `$`.
+pub fn check_multipart(
+    endpoint: Endpoint,
+    content_type: &str,
+    body: &[u8],
+    allowed: &BTreeSet<String>,
+) -> FormFindings {
+    let mut findings = FormFindings::default();
+    let forms = endpoint.protocol().request_forms();
+    let known = |name: &str| match forms.body {
+        Form::Object(members) => members.iter().any(|(member, _)| *member == name),
+        _ => false,
+    };
+    let parts = multipart::parts(content_type, body).filter(|_| endpoint.takes_multipart());
+    let Some(parts) = parts else { return FormFindings { unknown: vec!["$".to_owned()], ..findings } };
+    // A name of a model in a file is not read here, and may be by the server.
+    let is_unknown = |part: &FormPart<'_>| !known(part.name) || part.is_file && part.name == "model";
+    let unknown = parts.iter().filter(|part| is_unknown(part)).map(|part| format!("$.{}", part.name));
+    let unknown: BTreeSet<String> = unknown.collect();
+    for path in unknown {
+        let list = if allowed.contains(&path) { &mut findings.allowed } else { &mut findings.unknown };
+        if list.len() < FormFindings::MAX_UNKNOWN {
+            list.push(path);
+        }
+    }
+    findings
 }
 
 /// Returns the type of a vendor's tool without the date at its end, as in `web_search_20250305` or `web_search_2025_08_26`; `None`

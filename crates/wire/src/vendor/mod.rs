@@ -20,7 +20,7 @@ pub use self::base_variable::BaseVariable;
 use crate::error_reply::ErrorReply;
 use crate::message::Usage;
 use crate::price::ListPrice;
-use crate::protocol::{anthropic, gemini, openai};
+use crate::protocol::{Endpoint, anthropic, gemini, openai};
 
 /// All vendors whose interfaces are parsed.
 pub const VENDORS: [Vendor; 11] = [
@@ -94,12 +94,8 @@ pub(crate) struct VendorRow {
     pub(crate) match_key_headers: &'static [&'static str],
     /// Path segments below which no model is called, whatever is sent: files, caches.
     pub(crate) non_model_segments: &'static [&'static str],
-    /// Templates of paths that take a `POST`, belong to no interface of the table, and cannot return tool calls.
-    pub(crate) toolless_paths: &'static [&'static str],
     /// Members of a query that are known: they change neither the model nor the tools.
     pub(crate) query_names: &'static [&'static str],
-    /// Path ends whose requests cost nothing, such as those that count tokens.
-    pub(crate) free_path_ends: &'static [&'static str],
     /// Returns the name that the price list has for an edition of a model; `None` if the name has no edition.
     pub(crate) model_without_edition: fn(model: &str) -> Option<&str>,
     /// List prices.
@@ -190,7 +186,10 @@ impl Vendor {
     /// assert!(!Vendor::OPENAI.is_same_model("gpt-5", "gpt-5-mini"));
     /// ```
     pub fn is_same_model(self, asked: &str, answering: &str) -> bool {
-        let [asked, answering] = [asked, answering].map(|name| name.strip_prefix("models/").unwrap_or(name));
+        // Vertex AI writes an edition behind an `@`.
+        let plain = |name: &str| name.strip_prefix("models/").unwrap_or(name).replace('@', "-");
+        let (asked, answering) = (plain(asked), plain(answering));
+        let [asked, answering] = [asked.as_str(), answering.as_str()];
         let edition_of = |name| (self.0.model_without_edition)(name);
         asked == answering
             || edition_of(answering) == Some(asked)
@@ -212,8 +211,7 @@ impl Vendor {
 
     /// Returns true if requests to this path cost nothing, whatever model they name.
     pub fn is_free_path(self, path: &str) -> bool {
-        let path = path_without_query(path);
-        self.0.free_path_ends.iter().any(|end| path.ends_with(end))
+        Endpoint::of(self, "POST", path).is_some_and(Endpoint::is_free)
     }
 
     /// Returns true if the vendor's input token count includes the tokens of a cache.
@@ -279,6 +277,9 @@ mod tests {
             (gemini, "gemini-2.5-flash", "models/gemini-2.5-flash", true),
             (gemini, "models/gemini-2.0-flash", "gemini-2.0-flash-001", true),
             (gemini, "gemini-2.5-flash", "gemini-2.5-flash-lite", false),
+            (Vendor::VERTEX, "claude-sonnet-4-5@20250929", "claude-sonnet-4-5-20250929", true),
+            (Vendor::VERTEX, "claude-sonnet-4-5@20250929", "claude-sonnet-4-5", true),
+            (Vendor::VERTEX, "claude-sonnet-4-5@20250929", "claude-sonnet-4-5-20260101", false),
         ] {
             assert_eq!(vendor.is_same_model(asked, answering), is_same, "{asked} {answering}");
         }

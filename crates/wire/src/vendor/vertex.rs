@@ -2,8 +2,9 @@
 //!
 //! Paths are `/v1/projects/P/locations/L/publishers/google|anthropic/models/M:VERB`.
 
-use super::{BaseVariable, VendorRow};
-use crate::protocol::gemini::VENDOR as GEMINI;
+use super::{BaseVariable, VendorRow, path_without_query};
+use crate::price::without_date;
+use crate::protocol::gemini::{VENDOR as GEMINI, model_and_verb};
 
 /// Row of Vertex AI in the table of vendors.
 pub(crate) static VENDOR: VendorRow = VendorRow {
@@ -27,6 +28,20 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
         "/v1/projects/*/locations/*",
         "/v1beta1/projects/*/locations/*",
     ],
+    model_without_edition: without_edition,
+    model_in_path,
     prices: &[],
     ..GEMINI
 };
+
+/// Returns a model's name without its edition, as in `claude-sonnet-4-5@20250929` and `gemini-2.0-flash-001`.
+fn without_edition(model: &str) -> Option<&str> {
+    let undated = model.split_once('@').map(|(name, _)| name);
+    undated.or_else(|| without_date(model)).or_else(|| (GEMINI.model_without_edition)(model))
+}
+
+/// Returns the model of `…/models/{model}:{verb}`. Anthropic's count of tokens stands there, too, and is none.
+fn model_in_path(path: &str) -> Option<String> {
+    let (model, _) = model_and_verb(path_without_query(path))?;
+    (model != "count-tokens").then_some(model)
+}

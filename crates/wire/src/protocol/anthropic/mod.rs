@@ -1,13 +1,17 @@
 //! Anthropic as a vendor: addresses, variables, prices, error bodies. Its one interface is [`messages`].
 
 pub(crate) mod messages;
+mod toolless;
+
+pub(crate) use self::toolless::COUNT_TOKENS;
 
 use reenact_json::print::PrintObjectWriter;
 
 use super::reading::denied_status;
 use crate::error_reply::ErrorReply;
 use crate::price::{ListPrice, without_date};
-use crate::vendor::{BaseVariable, VendorRow};
+use crate::protocol::gemini::model_and_verb;
+use crate::vendor::{BaseVariable, VendorRow, path_without_query};
 
 /// Row of Anthropic in the table of vendors.
 pub(crate) static VENDOR: VendorRow = VendorRow {
@@ -27,13 +31,11 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
     path_prefixes: &["/v1"],
     match_key_headers: &["anthropic-beta", "anthropic-version"],
     non_model_segments: &[],
-    toolless_paths: &["messages/count_tokens"],
     query_names: &["after_id", "before_id", "beta", "limit"],
-    free_path_ends: &["/messages/count_tokens"],
     model_without_edition: without_date,
     prices: &PRICES,
     counts_cached_as_input: false,
-    model_in_path: |_| None,
+    model_in_path: publisher_model,
     error_body,
     denied_status,
 };
@@ -62,6 +64,13 @@ const PRICES: [ListPrice; 20] = [
     ("claude-sonnet-5", 2_000, 200, 2_500, 10_000, 128_000),
     ("claude-sonnet-5-5", 2_000, 100, 2_500, 10_000, 128_000),
 ];
+
+/// Returns the model of `…/publishers/anthropic/models/{model}:rawPredict`, which is how Vertex AI's addresses name it.
+fn publisher_model(path: &str) -> Option<String> {
+    let (model, verb) = model_and_verb(path_without_query(path))?;
+    let is_model = matches!(verb, "rawPredict" | "streamRawPredict") && model != "count-tokens";
+    is_model.then_some(model)
+}
 
 /// Writes `{"type": "error", "error": {"type": …, "message": …, "code": …}}`.
 fn error_body(reply: &ErrorReply<'_>) -> String {

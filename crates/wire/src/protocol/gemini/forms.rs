@@ -28,7 +28,7 @@ static BODY: &[FormMember] = &[
             ("includeServerSideToolInvocations", Scalar),
         ]),
     ),
-    ("cachedContent", Kept(&KeptForm { prefix: "cachedContent", named_by: &[], declared_name: None })),
+    ("cachedContent", CACHED),
     ("generationConfig", Object(GENERATION)),
     ("labels", Any),
     ("modelArmorConfig", Object(&[("promptTemplateName", Scalar), ("responseTemplateName", Scalar)])),
@@ -36,6 +36,10 @@ static BODY: &[FormMember] = &[
     ("serviceTier", Scalar),
     ("store", Scalar),
 ];
+
+/// Cache with contents and tools that an earlier request left there.
+pub(super) const CACHED: Form =
+    Kept(&KeptForm { prefix: "cachedContent", named_by: &[], declared_name: None });
 
 static GENERATION: &[FormMember] = &[
     ("audioTimestamp", Scalar),
@@ -72,8 +76,9 @@ static GENERATION: &[FormMember] = &[
 ];
 
 /// Some clients send one content or part instead of a list.
-const CONTENTS: Form = OneOf(&[Scalar, List(&CONTENT), CONTENT]);
-const CONTENT: Form = Object(&[("role", Scalar), ("parts", OneOf(&[List(&Object(PART)), Object(PART)]))]);
+pub(super) const CONTENTS: Form = OneOf(&[Scalar, List(&CONTENT), CONTENT]);
+pub(super) const CONTENT: Form =
+    Object(&[("role", Scalar), ("parts", OneOf(&[List(&Object(PART)), Object(PART)]))]);
 
 static PART: &[FormMember] = &[
     ("text", Scalar),
@@ -114,7 +119,7 @@ static PART: &[FormMember] = &[
     ("videoMetadata", Any),
 ];
 
-const TOOL: Form = ToolMembers(&[
+pub(super) const TOOL: Form = ToolMembers(&[
     (
         "functionDeclarations",
         List(&Object(&[

@@ -7,12 +7,13 @@
 mod forms;
 mod read;
 mod request;
+pub(crate) mod toolless;
 mod vendor;
 mod write;
 
 use reenact_json::{Limits, Value};
 
-pub(crate) use self::vendor::VENDOR;
+pub(crate) use self::vendor::{VENDOR, model_and_verb};
 use crate::error_reply::ErrorReply;
 use crate::exchange::{ParsedRequest, string_text};
 use crate::message::{ModelAnswer, ToolCall};

@@ -25,10 +25,8 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
     path_prefixes: &["/v1beta", "/v1", "/v1alpha"],
     match_key_headers: &[],
     non_model_segments: &["cachedContents", "corpora", "fileSearchStores", "files"],
-    toolless_paths: &["models/*:countTokens", "models/*:embedContent", "models/*:batchEmbedContents"],
     // Not `fields`, which leaves out parts of an answer, such as its count of tokens.
     query_names: &["$alt", "alt", "key", "pageSize", "pageToken", "prettyPrint"],
-    free_path_ends: &[":countTokens"],
     model_without_edition: without_edition,
     prices: &PRICES,
     counts_cached_as_input: true,
@@ -71,7 +69,7 @@ fn without_edition(model: &str) -> Option<&str> {
 
 /// Returns the model and the verb of `…/models/{model}:{verb}`. The name of a tuned model includes its
 /// collection, `tunedModels/`.
-pub(super) fn model_and_verb(path: &str) -> Option<(String, &str)> {
+pub(crate) fn model_and_verb(path: &str) -> Option<(String, &str)> {
     let (before, last) = path.rsplit_once('/')?;
     let (model, verb) = last.rsplit_once(':').filter(|(model, _)| !model.is_empty())?;
     match before.rsplit('/').next()? {

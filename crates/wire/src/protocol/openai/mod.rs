@@ -2,6 +2,7 @@
 
 pub(crate) mod chat;
 pub(crate) mod responses;
+pub(crate) mod toolless;
 
 use reenact_json::print::PrintObjectWriter;
 use reenact_json::{Value, ValueKind};
@@ -47,15 +48,7 @@ pub(crate) const COMPATIBLE: VendorRow = VendorRow {
     path_prefixes: &["/v1"],
     match_key_headers: &["openai-beta"],
     non_model_segments: &[],
-    toolless_paths: &[
-        "embeddings",
-        "moderations",
-        "responses/input_tokens",
-        "images/generations",
-        "audio/speech",
-    ],
     query_names: &["after", "api-version", "limit", "order"],
-    free_path_ends: &["/moderations", "/responses/input_tokens"],
     model_without_edition: without_date,
     prices: &[],
     counts_cached_as_input: true,

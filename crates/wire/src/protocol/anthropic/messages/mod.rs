@@ -7,6 +7,8 @@ mod forms;
 mod read;
 mod write;
 
+pub(super) use self::forms::FORMS;
+
 use reenact_json::Value;
 
 use crate::error_reply::ErrorReply;
@@ -33,7 +35,11 @@ impl Protocol for MessagesProtocol {
     }
 
     fn paths(&self) -> &'static [&'static str] {
-        &["messages"]
+        &[
+            "messages",
+            "publishers/anthropic/models/*:rawPredict",
+            "publishers/anthropic/models/*:streamRawPredict",
+        ]
     }
 
     fn request_forms(&self) -> &'static RequestForms {

@@ -5,7 +5,7 @@ use crate::request_form::{
     Form, FormMember, KeptForm, OwnTool, OwnToolCondition, RequestForms, TaggedForm, ToolForms,
 };
 
-pub(super) static FORMS: RequestForms =
+pub(in crate::protocol::openai) static FORMS: RequestForms =
     RequestForms { body: Object(BODY), tool: TOOL, has_two_spellings: false };
 
 static BODY: &[FormMember] = &[

@@ -8,6 +8,8 @@ mod forms;
 mod read;
 mod write;
 
+pub(super) use self::forms::FORMS;
+
 use reenact_json::Value;
 use reenact_json::print::PrintObjectWriter;
 
