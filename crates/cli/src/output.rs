@@ -103,6 +103,11 @@ pub(crate) fn print_notice(message: &str) {
     let _ = writeln!(anstream::stderr().lock(), "reenact: {message}");
 }
 
+/// Writes a line for programs to standard error, where standard output is another's. A failure is ignored, as for a notice.
+pub(crate) fn print_error_line(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
 /// Returns a duplicate of the standard error handle, to which a child's output is redirected.
 pub(crate) fn stderr_handle() -> io::Result<std::fs::File> {
     #[cfg(unix)]

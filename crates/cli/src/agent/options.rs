@@ -22,7 +22,7 @@ pub(crate) struct AgentOptions {
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// With --dry-run: one JSON object
-    #[arg(long, requires = "dry_run")]
+    /// The summary at the end as one JSON object on standard error; with --dry-run: what would be set, on standard output
+    #[arg(long)]
     pub(crate) json: bool,
 }

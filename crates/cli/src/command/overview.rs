@@ -15,14 +15,15 @@ use std::time::Duration;
 use reenact_formats::rer::time;
 use reenact_json::Shown;
 use reenact_json::print::PrintObjectWriter;
-use reenact_record::{RunId, RunStoreError};
+use reenact_record::{RunId, StoredRun};
 use reenact_run::Summary;
 use reenact_verify::render::{self, Tone};
+use reenact_wire::price::PriceTable;
 
-use super::record::command_line;
+use super::record::{command_line, shell_quoted};
 use crate::output::{self, CommandError, paint};
 use crate::quantity;
-use crate::runs::run_name::RunName;
+use crate::runs::run_name::{RunName, short_id};
 use crate::runs::{self, KeyFileArgs, OpenedRun, RunStores};
 
 /// Options of `reenact` alone.
@@ -36,9 +37,6 @@ pub(super) struct OverviewArgs {
 /// Longest command that is shown whole, in characters.
 const MAX_COMMAND_CHARS: usize = 60;
 
-/// Digits at the end of a run's id by which it is named.
-const SHORT_DIGITS: usize = 6;
-
 impl OverviewArgs {
     /// Prints the last run and the commands that may come next, or how to record a first run.
     pub(super) fn run(&self) -> Result<u8, CommandError> {
@@ -47,15 +45,18 @@ impl OverviewArgs {
             self.no_run()
         } else {
             let found = stores.find_run(RunName::Last { back: 0 })?;
-            match found.store.sealed_artifact(found.id) {
-                Ok(_) => {
+            match found.store.state(found.id).map_err(|error| CommandError::impossible(error.to_string()))? {
+                StoredRun::Recording => self.open_run(found.id, "is being recorded now"),
+                StoredRun::Sealed { .. } => {
                     let path = found.artifact()?;
-                    self.sealed_run(&runs::open(path.as_os_str(), &KeyFileArgs::default())?)
+                    self.sealed_run(found.id, &runs::open(path.as_os_str(), &KeyFileArgs::default())?)
                 }
-                Err(error @ (RunStoreError::Link { .. } | RunStoreError::Io { .. })) => {
-                    return Err(CommandError::impossible(error.to_string()));
-                }
-                Err(error) => self.unsealed_run(found.id, &error),
+                _ => match found.store.sealed_artifact(found.id) {
+                    Ok(path) => {
+                        self.open_run(found.id, &format!("is in {}", Shown::whole(&path.to_string_lossy())))
+                    }
+                    Err(error) => self.open_run(found.id, &format!("cannot be shown: {error}")),
+                },
             }
         };
         output::print(&text)?;
@@ -74,25 +75,30 @@ impl OverviewArgs {
         format!("no run is recorded yet\n{}", next_lines(&next))
     }
 
-    /// Returns what is known of a run without an artifact.
-    fn unsealed_run(&self, id: RunId, error: &RunStoreError) -> String {
+    /// Returns the state of a run that has no artifact to show, or not yet.
+    fn open_run(&self, id: RunId, state: &str) -> String {
         if self.json {
             let mut line = String::new();
             let mut object = PrintObjectWriter::open(&mut line);
             object.string("run_id", id.to_string().as_str());
-            object.string("unreadable", error.to_string().as_str());
+            object.string("unreadable", state);
             object.close();
             return line + "\n";
         }
-        format!("{}  {error}\n", paint(Tone::Title, "last run"))
+        format!(
+            "{}  {}  {state}\nnext      reenact runs list\n",
+            paint(Tone::Title, "last run"),
+            short_id(id)
+        )
     }
 
     /// Returns a sealed run with the commands that may come next.
-    fn sealed_run(&self, found: &OpenedRun) -> String {
+    fn sealed_run(&self, id: RunId, found: &OpenedRun) -> String {
         if self.json {
             let mut line = String::new();
             let mut object = PrintObjectWriter::open(&mut line);
-            super::show::json::write_facts(found, &mut object);
+            let prices = PriceTable::list_prices();
+            super::show::json::write_facts(&found.run, &found.report, &prices, &mut object);
             object.close();
             return line + "\n";
         }
@@ -100,8 +106,8 @@ impl OverviewArgs {
         let mut text = format!(
             "{}  {}  {}\n          {}\n",
             paint(Tone::Title, "last run"),
-            short_id(found.run.id()),
-            shortened(&summary.command.join(" ")),
+            short_id(id),
+            shortened(&summary.command),
             facts(found, &summary)
         );
         if !found.report.pass() {
@@ -146,27 +152,24 @@ fn facts(found: &OpenedRun, summary: &Summary) -> String {
     facts.join(", ")
 }
 
-/// Returns a time as `5 min 2 s ago` within two days of `now`, in nanoseconds since 1970; otherwise as it is written.
+/// Returns a time as `just now`, or `5 min 2 s ago` within two days of `now`, in nanoseconds since 1970; otherwise as it is written.
 fn when(written: &str, now: Option<i128>) -> String {
+    const NOW: Duration = Duration::from_secs(10);
     const RECENT: Duration = Duration::from_secs(48 * 3600);
     let age = time::instant(written).zip(now).and_then(|(at, now)| u64::try_from(now.checked_sub(at)?).ok());
     match age.map(Duration::from_nanos) {
+        Some(age) if age < NOW => "just now".to_owned(),
         Some(age) if age < RECENT => format!("{} ago", quantity::duration(age)),
         _ => Shown::new(written).to_string(),
     }
 }
 
-/// Returns the last digits of a run's id.
-fn short_id(id: &str) -> String {
-    let start = id.char_indices().rev().nth(SHORT_DIGITS - 1).map_or(0, |(at, _)| at);
-    Shown::new(&id[start..]).to_string()
-}
-
-/// Returns a command on one line, cut after [`MAX_COMMAND_CHARS`] characters.
-fn shortened(command: &str) -> String {
-    match command.char_indices().nth(MAX_COMMAND_CHARS) {
-        Some((end, _)) => format!("{}…", Shown::whole(&command[..end])),
-        None => Shown::whole(command).to_string(),
+/// Returns a command as one would type it, cut after [`MAX_COMMAND_CHARS`] characters.
+fn shortened(command: &[String]) -> String {
+    let line = command.iter().map(|word| shell_quoted(word)).collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(MAX_COMMAND_CHARS) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
     }
 }
 
@@ -178,6 +181,7 @@ mod tests {
     fn times() {
         let now = time::instant("2026-11-19T04:20:00Z");
         assert_eq!(when("2026-11-19T04:19:30Z", now), "30.0 s ago");
+        assert_eq!(when("2026-11-19T04:19:51Z", now), "just now");
         assert_eq!(when("2026-11-18T03:20:00Z", now), "25 h 0 min ago");
         for (written, now) in [
             ("2026-11-17T04:20:00Z", now),
@@ -191,11 +195,10 @@ mod tests {
 
     #[test]
     fn texts_are_short_and_safe() {
-        assert_eq!(short_id("0190f3aa-0000-7000-8000-00000c0ffee1"), "0ffee1");
-        assert_eq!(short_id("é"), "é");
-        assert_eq!(short_id(""), "");
-        assert_eq!(shortened("a\u{1b}[2J\nb"), "a\\u{1b}[2J\\u{a}b");
-        assert_eq!(shortened(&"é".repeat(60)), "é".repeat(60));
-        assert_eq!(shortened(&"é".repeat(61)), "é".repeat(60) + "…");
+        let of = |word: &str| shortened(&["x".to_owned(), word.to_owned()]);
+        assert_eq!(of("print(1)"), "x 'print(1)'");
+        assert_eq!(of("\u{1b}[2J\n"), "x '\\u{1b}[2J\\u{a}'");
+        assert_eq!(of(&"y".repeat(58)), format!("x {}", "y".repeat(58)));
+        assert_eq!(of(&"y".repeat(59)), format!("x {}…", "y".repeat(58)));
     }
 }

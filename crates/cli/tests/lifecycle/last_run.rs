@@ -64,8 +64,8 @@ fn reenact_alone_tells_the_last_run() {
     project.run(&[]).expect(
         0,
         &format!(
-            "last run  {short}  sh -c \"$0\" demo-agent > /dev/null [..]\n          \
-             [..] ago, completed (exit 0), 4 model calls and 3 tool calls, about 0.003444 USD\n\
+            "last run  {short}  sh -c '\"$0\" demo-agent > /dev/null' [..]\n          \
+             [..], completed (exit 0), 4 model calls and 3 tool calls, about 0.003444 USD\n\
              next      reenact show[..]\n          reenact verify[..]\n          reenact replay -- [..]\n          \
              reenact share --as rer  [..]\n"
         ),
@@ -75,16 +75,35 @@ fn reenact_alone_tells_the_last_run() {
     let json = project.run(&["--json"]);
     let (facts, _) = shown.stdout.split_once(",\"steps\":").unwrap();
     json.expect(0, &format!("{facts}}}\n"), "");
-    // A run that is being recorded, or whose recorder was killed, is said to be unsealed.
-    let runs = project.folder.state().join("runs");
-    let run_file = fs::read_to_string(runs.join(id).join("run.json")).unwrap();
-    let sealed_id = id;
+    // A run whose recorder was killed, and nothing was recorded of it.
     let id = "ffffffff-ffff-7fff-bfff-ffffffffffff";
-    fs::create_dir(runs.join(id)).unwrap();
-    fs::write(runs.join(id).join("run.json"), run_file.replace(sealed_id, id)).unwrap();
-    fs::write(runs.join(id).join("journal.jsonl"), "").unwrap();
-    project.run(&[]).expect(0, &format!("last run  run {id} was not sealed; seal it with: [..]\n"), "");
-    project.run(&["--json"]).expect(0, &format!("{{\"run_id\":\"{id}\",\"unreadable\":\"run [..]\"}}\n"), "");
+    fs::create_dir(project.folder.state().join("runs").join(id)).unwrap();
+    project.run(&["--json"]).expect(0, &format!("{facts}}}\n"), "");
+}
+
+/// A run that is not over is not told as the last one with a result.
+#[test]
+fn reenact_alone_tells_a_run_that_goes_on() {
+    let project = TestProject::new(Script::travel());
+    let inside = project.run(&["record", "-q", REENACT]);
+    inside.expect(0, "last run  [..]  is being recorded now\nnext      reenact runs list\n", "");
+    let inside = project.run(&["record", "-q", REENACT, "--json"]);
+    inside.expect(0, "{\"run_id\":\"[..]\",\"unreadable\":\"is being recorded now\"}\n", "");
+}
+
+/// The summary for programs is what `show --json` says, with the place of the record.
+#[test]
+fn a_recording_is_summed_up_for_programs() {
+    let project = TestProject::new(Script::travel());
+    let recorded = project.run(&["record", "--json", REENACT, "demo-agent"]);
+    let shown = project.run(&["show", "--json"]).stdout;
+    let (facts, _) = shown.split_once(",\"steps\":").unwrap();
+    // The recorder judges by its own key, and `show` by those that the user trusts.
+    let facts = facts.strip_prefix('{').unwrap().replace("a key that you trust", "the key that you supplied");
+    let artifact = project.artifact();
+    let size = fs::metadata(&artifact).unwrap().len();
+    let expected = format!("{{\"out\":\"{}\",\"bytes\":{size},{facts}}}\n", artifact.display());
+    recorded.expect(0, "...\nmodel: Booked: [..]\n", &expected);
 }
 
 /// A record that was changed is told as such.

@@ -4,6 +4,7 @@
 //! new, once, behind them. Start reading at [`print`].
 
 use reenact_json::Shown;
+use reenact_json::print::PrintObjectWriter;
 use reenact_record::RunId;
 use reenact_run::{EventType, Run, Summary};
 
@@ -15,6 +16,7 @@ use super::options::RecordArgs;
 use super::policy_summary::enforcement_summary;
 use super::seal::SealedRun;
 use super::start::Preparation;
+use crate::command::show::json::write_facts;
 use crate::output;
 use crate::{child, quantity, runs, vendors};
 
@@ -37,7 +39,9 @@ pub(super) fn print(
         let path = sealed.artifact.path.to_string_lossy();
         output::print_notice(&format!("{unrecorded}; the record in {} says so", Shown::whole(&path)));
     }
-    if !options.quiet {
+    if options.agent.json {
+        output::print_error_line(&as_json(prepared, sealed));
+    } else if !options.quiet {
         let run = sealed.opened.run.as_ref().ok();
         let recording = FinishedRecording { options, prepared, finished, sealed, run };
         recording.lines().iter().for_each(|line| output::print_notice(line));
@@ -47,6 +51,19 @@ pub(super) fn print(
     } else {
         child::shell_exit_code(finished.exit)
     }
+}
+
+/// Returns the summary as one JSON object: where the record is, and what `show --json` says of it but for the steps.
+fn as_json(prepared: &Preparation, sealed: &SealedRun) -> String {
+    let mut line = String::new();
+    let mut object = PrintObjectWriter::open(&mut line);
+    object.string("out", sealed.artifact.path.to_string_lossy().as_ref());
+    object.name("bytes").push_str(&sealed.artifact.size.to_string());
+    if let Ok(run) = &sealed.opened.run {
+        write_facts(run, &sealed.opened.report, &prepared.prices, &mut object);
+    }
+    object.close();
+    line
 }
 
 /// A recording that is over, with all that its summary is made of.

@@ -14,7 +14,8 @@ use reenact_formats::rer::envelope::money::Money;
 use reenact_json::Value;
 use reenact_json::print::{self, PrintObjectWriter};
 use reenact_run::timeline::{StepAction, TimelineStep};
-use reenact_run::{EventPayload, EventSource, Exchange, Exit, ToolUse};
+use reenact_run::{EventPayload, EventSource, Exchange, Exit, Run, ToolUse};
+use reenact_verify::Report;
 use reenact_wire::price::PriceTable;
 
 use super::surroundings;
@@ -35,7 +36,7 @@ pub(super) enum Bodies {
 pub(super) fn run(found: &OpenedRun, steps: &[TimelineStep<'_>]) -> String {
     let mut text = String::new();
     let mut object = PrintObjectWriter::open(&mut text);
-    write_facts(found, &mut object);
+    write_facts(&found.run, &found.report, &PriceTable::list_prices(), &mut object);
     print::write_list(steps, object.name("steps"), |step, out| {
         out.push_str(&self::step(step, Bodies::Omitted))
     });
@@ -44,21 +45,24 @@ pub(super) fn run(found: &OpenedRun, steps: &[TimelineStep<'_>]) -> String {
 }
 
 /// Appends the verdict and the summary of a run to an object: all that does not belong to one step.
-pub(in crate::command) fn write_facts(found: &OpenedRun, object: &mut PrintObjectWriter<'_>) {
-    let prices = PriceTable::list_prices();
-    let summary = found.run.summary_at(&prices);
-    object.string("run_id", found.run.id());
-    object.string("format", found.run.format());
-    object
-        .string("imported_from", Some(found.run.payload_format().name()).filter(|_| found.run.is_imported()));
-    object.boolean("pass", found.report.pass());
-    object.string("verdict", found.report.verdict().name());
-    object.string("summary", found.report.summary.as_str());
-    object.strings("reasons", &found.report.reasons);
+pub(in crate::command) fn write_facts(
+    run: &Run,
+    report: &Report,
+    prices: &PriceTable,
+    object: &mut PrintObjectWriter<'_>,
+) {
+    let summary = run.summary_at(prices);
+    object.string("run_id", run.id());
+    object.string("format", run.format());
+    object.string("imported_from", Some(run.payload_format().name()).filter(|_| run.is_imported()));
+    object.boolean("pass", report.pass());
+    object.string("verdict", report.verdict().name());
+    object.string("summary", report.summary.as_str());
+    object.strings("reasons", &report.reasons);
     object.strings("command", &summary.command);
-    surroundings::write_members(&found.run, object);
-    object.string("started_at", found.run.started_at().as_deref());
-    object.string("ended_at", found.run.ended_at().as_deref());
+    surroundings::write_members(run, object);
+    object.string("started_at", run.started_at().as_deref());
+    object.string("ended_at", run.ended_at().as_deref());
     write_milliseconds(object, "duration_ms", summary.duration);
     object.string("status", summary.status.as_deref());
     object.string("reason", summary.reason.as_deref());
@@ -77,7 +81,7 @@ pub(in crate::command) fn write_facts(found: &OpenedRun, object: &mut PrintObjec
     write_number(object, "withheld", Some(summary.withheld));
     {
         let mut masked = PrintObjectWriter::open(object.name("masked"));
-        for (rule, values) in super::masked::mask_tally(&found.run).counts() {
+        for (rule, values) in super::masked::mask_tally(run).counts() {
             write_number(&mut masked, rule, Some(values));
         }
         masked.close();
