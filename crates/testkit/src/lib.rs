@@ -33,6 +33,7 @@
 //! | [`fixture`] | folders, keys and sealed artifacts |
 //! | [`server`] | the vendor: sockets, the log of exchanges, gates to wait at |
 //! | [`script`] | choice of answers: in order, by a function, or ready-made |
+//! | [`task`] | a model that leads an agent through a short task with a tool |
 //! | [`request`] | a received request, and what it asks for |
 //! | [`reply`] | a model's reply, rendered in the format that the request wants |
 //! | [`failure`] | errors in each vendor's own format |
@@ -68,6 +69,8 @@ pub mod script;
 #[cfg(feature = "vendor")]
 pub mod server;
 #[cfg(feature = "vendor")]
+pub mod task;
+#[cfg(feature = "vendor")]
 pub mod travel;
 #[cfg(feature = "vendor")]
 mod vendor_format;
@@ -88,3 +91,5 @@ pub use request::VendorRequest;
 pub use script::{Script, ScriptedTurn};
 #[cfg(feature = "vendor")]
 pub use server::{ScriptedVendor, SentAnswer, SentEnd, WaitCondition, WaitError};
+#[cfg(feature = "vendor")]
+pub use task::{AgentTask, TaskReply, TaskTurn};

@@ -8,14 +8,17 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use reenact_testkit::server::SentEnd;
-use reenact_testkit::{Encoding, Script, ScriptedVendor, SentAnswer, VendorRequest};
+use reenact_testkit::{
+    AgentTask, Encoding, Script, ScriptedVendor, SentAnswer, TaskReply, TaskTurn, VendorRequest,
+};
 
 /// Help text, printed for a command line that makes no sense.
 const USAGE: &str = "\
 usage: reenact-testkit-vendor SCRIPT [--encoding NAME]... [--tls CA_FILE] [--requests FILE]
 
 SCRIPT      echo, thinking, tool-loop, parallel-tools, travel, empty,
-            failing:STATUS, cut-after:EVENTS, failing-after:EVENTS, big:BYTES
+            failing:STATUS, cut-after:EVENTS, failing-after:EVENTS, big:BYTES,
+            task:FILE with {aside, turns: [{after?, text} or {after?, call, input}, ...]}
 --encoding  gzip, deflate, br or zstd for every answer; several are applied in order
 --tls       speak TLS, and write the certificate to trust to this file
 --requests  when standard input closes, write what came and went to this file, a JSON object a line:
@@ -77,6 +80,7 @@ fn script_named(text: &str) -> Option<Script> {
             "cut-after" => number.parse().ok().map(Script::cut_after),
             "failing-after" => number.parse().ok().map(Script::failing_after),
             "big" => number.parse().ok().map(Script::big),
+            "task" => task_in(number).map(Script::task),
             _ => None,
         };
     }
@@ -89,6 +93,24 @@ fn script_named(text: &str) -> Option<Script> {
         "empty" => Script::empty(),
         _ => return None,
     })
+}
+
+/// Reads a task from a file of JSON; `None` if it makes no sense.
+fn task_in(file: &str) -> Option<AgentTask> {
+    let task: serde_json::Value = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
+    let turn = |turn: &serde_json::Value| {
+        let after = turn["after"].as_str().unwrap_or_default().to_owned();
+        let reply = match (turn["text"].as_str(), turn["call"].as_str()) {
+            (Some(text), None) => TaskReply::Text(text.to_owned()),
+            (None, Some(tool)) => {
+                TaskReply::Call { tool: tool.to_owned(), input: turn["input"].as_str()?.to_owned() }
+            }
+            _ => return None,
+        };
+        Some(TaskTurn { after, reply })
+    };
+    let turns = task["turns"].as_array()?.iter().map(turn).collect::<Option<_>>()?;
+    Some(AgentTask { turns, aside: task["aside"].as_str()?.to_owned() })
 }
 
 /// Serves until standard input closes, then writes the log of exchanges.

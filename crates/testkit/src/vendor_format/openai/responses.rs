@@ -1,6 +1,7 @@
 //! Answers of OpenAI's responses endpoint, as a document or as a stream.
 
 use reenact_wire::{Delivery, Usage};
+use serde_json::Value;
 
 use crate::answer::ScriptedAnswer;
 use crate::json::{OrderedJson, object};
@@ -93,6 +94,14 @@ fn item(block: &ReplyBlock, request: &VendorRequest, at: usize, status: &str) ->
             "role": "assistant",
             "content": Some(part(text)).into_iter().filter(|_| is_over).collect::<Vec<OrderedJson>>(),
         },
+        ReplyBlock::Call { name, input } if takes_text(&request.json(), name) => object! {
+            "id": deterministic_id("ctc_", request, at),
+            "type": "custom_tool_call",
+            "status": status,
+            "call_id": deterministic_id("call_", request, at),
+            "name": name.as_str(),
+            "input": if is_over { input.as_str() } else { "" },
+        },
         ReplyBlock::Call { name, input } => object! {
             "id": deterministic_id("fc_", request, at),
             "type": "function_call",
@@ -101,6 +110,19 @@ fn item(block: &ReplyBlock, request: &VendorRequest, at: usize, status: &str) ->
             "name": name.as_str(),
             "arguments": if is_over { input.as_str() } else { "" },
         },
+    }
+}
+
+/// Returns true if a request offers a tool of this name that takes text instead of JSON, at any depth: namespaces hold tools, too.
+fn takes_text(value: &Value, name: &str) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(|item| takes_text(item, name)),
+        Value::Object(members) => {
+            (members.get("type").is_some_and(|kind| kind == "custom")
+                && members.get("name").is_some_and(|found| found == name))
+                || members.values().any(|member| takes_text(member, name))
+        }
+        _ => false,
     }
 }
 
@@ -151,6 +173,15 @@ fn stream(reply: &ScriptedReply, request: &VendorRequest) -> Vec<String> {
             }
             ReplyBlock::Text(text) => {
                 text_events(&mut events, text, &deterministic_id("msg_", request, at), at)
+            }
+            ReplyBlock::Call { name, input } if takes_text(&request.json(), name) => {
+                let of =
+                    |members: OrderedJson| with_item(members, &deterministic_id("ctc_", request, at), at);
+                for piece in fragments(input) {
+                    events.push("response.custom_tool_call_input.delta", of(object! { "delta": piece }));
+                }
+                let done = of(object! { "input": input.as_str() });
+                events.push("response.custom_tool_call_input.done", done);
             }
             ReplyBlock::Call { input, .. } => {
                 let of = |members: OrderedJson| with_item(members, &deterministic_id("fc_", request, at), at);
