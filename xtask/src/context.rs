@@ -1,7 +1,7 @@
 //! [`TaskContext`]: where developer commands run, and how they run cargo.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -18,6 +18,8 @@ pub(crate) struct TaskContext {
     /// `CARGO_TARGET_DIR` as the caller's directory meant it: commands run in the root, where a
     /// relative path would differ.
     target_folder: Option<PathBuf>,
+    /// Agents that the step `agents` is limited to; empty for all.
+    agents: Vec<String>,
 }
 
 impl TaskContext {
@@ -28,7 +30,23 @@ impl TaskContext {
             root: here.parent().unwrap_or(here).to_path_buf(),
             cargo: env::var_os("CARGO").unwrap_or_else(|| "cargo".into()),
             target_folder: env::var_os("CARGO_TARGET_DIR").and_then(|dir| std::path::absolute(dir).ok()),
+            agents: Vec::new(),
         }
+    }
+
+    /// Limits the step `agents` to these; empty for all.
+    pub(crate) fn with_agents(self, agents: Vec<String>) -> Self {
+        Self { agents, ..self }
+    }
+
+    /// Returns the agents that the step `agents` is limited to; empty for all.
+    pub(crate) fn agents(&self) -> &[String] {
+        &self.agents
+    }
+
+    /// Returns the path of cargo, for commands that start it in another way.
+    pub(crate) fn cargo_program(&self) -> &OsStr {
+        &self.cargo
     }
 
     /// Returns the root of the repository.

@@ -21,6 +21,10 @@ pub(crate) enum TaskFailure {
     Fuzz { failed: usize },
     /// Tests exist that did not run.
     TestsNotRun { tests: Vec<String> },
+    /// Agents failed twice; the output of their tests has said why.
+    Agents { failed: Vec<String> },
+    /// The command line names no agent that there is.
+    NoSuchAgent { known: Vec<String> },
 }
 
 impl TaskFailure {
@@ -48,6 +52,12 @@ impl fmt::Display for TaskFailure {
                 write!(f, "{tool} is not installed; install it with `{install}`")
             }
             Self::Fuzz { failed } => write!(f, "{failed} of the fuzz runs failed"),
+            Self::Agents { failed } => {
+                write!(f, "{} agents failed twice, or did not run: {}", failed.len(), failed.join(", "))
+            }
+            Self::NoSuchAgent { known } => {
+                write!(f, "there is no such agent; there are: {}", known.join(", "))
+            }
             Self::TestsNotRun { tests } => {
                 write!(f, "{} tests did not run: {}", tests.len(), tests.join(", "))
             }

@@ -6,7 +6,8 @@
 //! | module | purpose |
 //! |---|---|
 //! | `test`, `step` | the steps that a commit must pass, and the table of their results |
-//! | `clients`, `wasm` | steps of `test` that need other toolchains |
+//! | `clients`, `agents`, `wasm` | steps of `test` that need other toolchains |
+//! | `install`, `installed_tests` | what those steps install, and the tests that need it |
 //! | `stress`, `kill`, `fuzz` | searches for bugs that depend on timing, crashes and hostile input |
 //! | `example` | the committed example runs |
 //! | `prose` | counts of type names and doc comments |
@@ -22,6 +23,7 @@
     reason = "a command of the terminal speaks to the terminal"
 )]
 
+mod agents;
 mod bench;
 mod clients;
 mod command;
@@ -29,6 +31,8 @@ mod context;
 mod example;
 mod failure;
 mod fuzz;
+mod install;
+mod installed_tests;
 mod kill;
 mod prose;
 mod step;
@@ -46,6 +50,7 @@ Developer commands of reenact.
 
   cargo xtask test [NAME…]                     format, lint, tests, docs: all that a commit must pass
   cargo xtask test --list                      the steps of the above, and what each runs
+  cargo xtask test agents [--agent NAME]…      the agents that people use, recorded: all, or those whose names begin so
   cargo xtask stress [PACKAGE…] [N]            the tests N times (10) on a machine kept busy, to find those that depend on luck
   cargo xtask fuzz [TARGET] [--seconds N]      fuzz every reader, or one, for N seconds each (60)
   cargo xtask kill [N] [--seed S]              kills a recorder under load N times (300), and compares what is recovered
@@ -56,6 +61,7 @@ Developer commands of reenact.
 Examples:
   cargo xtask test                             everything, as CI does
   cargo xtask test lint 'doc tests'            two steps only
+  cargo xtask test agents --agent codex        one agent only
   cargo xtask stress reenact-gateway 30        thirty rounds of one package
   cargo xtask fuzz scan --seconds 600          ten minutes on one target
   cargo xtask bench gateway plain              what recording adds to a call
@@ -105,7 +111,7 @@ fn dispatch(args: &[String]) -> Result<(), TaskError> {
             print!("{HELP}");
             Ok(())
         }
-        "test" => test::run(&TaskContext::new(), rest),
+        "test" => test::run(TaskContext::new(), rest),
         "stress" => stress::run(&TaskContext::new(), rest),
         "fuzz" => fuzz::run(&TaskContext::new(), rest),
         "kill" => kill::run(&TaskContext::new(), rest),

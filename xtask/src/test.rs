@@ -38,6 +38,12 @@ const STEPS: &[TaskStep] = &[
         run: crate::clients::run,
     },
     TaskStep {
+        name: "agents",
+        budget_seconds: 600,
+        about: "agents that people use, recorded",
+        run: crate::agents::run,
+    },
+    TaskStep {
         name: "doc tests",
         budget_seconds: 60,
         about: "the examples in the documentation",
@@ -69,20 +75,43 @@ const STEPS: &[TaskStep] = &[
     },
 ];
 
-/// Runs the named steps, or all, in the order of the table; `--list` only prints the table.
+/// Runs the named steps, or all, in the order of the table; `--list` only prints the table, and
+/// `--agent NAME` limits the step `agents`.
 ///
 /// # Errors
 /// [`TaskError::Usage`] for an unknown step; [`TaskError::AlreadyReported`] if a step fails.
-pub(crate) fn run(context: &TaskContext, args: &[String]) -> Result<(), TaskError> {
+pub(crate) fn run(context: TaskContext, args: &[String]) -> Result<(), TaskError> {
     if args.iter().any(|arg| arg == "--list") {
         for TaskStep { name, budget_seconds: budget, about, .. } in STEPS {
             println!("{name:14} {budget:>4} s  {about}");
         }
         return Ok(());
     }
-    let outcomes = step::run(&selected_steps(args)?, context);
+    let (names, agents) = split_agents(args)?;
+    let steps = selected_steps(&names)?;
+    if !agents.is_empty() && names != ["agents"] {
+        return Err(TaskError::Usage("`--agent` is an option of `test agents`".into()));
+    }
+    let outcomes = step::run(&steps, &context.with_agents(agents));
     print!("\n{}", step::report(&outcomes));
     if step::all_passed(&outcomes) { Ok(()) } else { Err(TaskError::AlreadyReported) }
+}
+
+/// Returns the names of steps, and the agents that `--agent` names.
+fn split_agents(args: &[String]) -> Result<(Vec<String>, Vec<String>), TaskError> {
+    let (mut names, mut agents) = (Vec::new(), Vec::new());
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        match (arg.as_str(), args.as_slice().first()) {
+            ("--agent", Some(agent)) => {
+                agents.push(agent.clone());
+                args.next();
+            }
+            ("--agent", None) => return Err(TaskError::Usage("`--agent` needs a name".into())),
+            _ => names.push(arg.clone()),
+        }
+    }
+    Ok((names, agents))
 }
 
 /// Returns the steps that the arguments name; a name may be written with `-` for its spaces.
@@ -187,6 +216,20 @@ mod tests {
     #[test]
     fn names_choose_in_the_order_of_the_table() {
         assert_eq!(names(&["doc-tests", "lint"]).ok(), Some(vec!["lint", "doc tests"]));
+    }
+
+    #[test]
+    fn agents_are_named_by_an_option() {
+        let split = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            split_agents(&words).ok()
+        };
+        let some = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        assert_eq!(
+            split(&["agents", "--agent", "codex", "--agent", "qwen-code"]),
+            Some((some(&["agents"]), some(&["codex", "qwen-code"])))
+        );
+        assert_eq!(split(&["agents", "--agent"]), None);
     }
 
     #[test]

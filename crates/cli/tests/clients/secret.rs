@@ -3,15 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-/// Variables with credentials that an agent needs.
-pub(crate) fn credentials() -> Vec<(&'static str, String)> {
-    vec![
-        ("OPENAI_API_KEY", ["sk-proj-", "Zt4vQm91LkXw07RbUyHc52NdGsPf83Ea"].concat()),
-        ("ANTHROPIC_API_KEY", ["sk-ant-api03-", "Wq7TzK2mBv95HxLc40RnYgUd81JsPe36"].concat()),
-        ("DATABASE_PASSWORD", "correct-horse-battery-41".to_owned()),
-        ("GEMINI_API_KEY", ["AIza", "SyB7TzK2mBv95HxLc40RnYgUd81JsPe36Qw"].concat()),
-    ]
-}
+pub(crate) use crate::support::credentials::credentials;
 
 /// Variables with the secrets that the scenario `secrets` puts into its requests.
 pub(crate) fn planted() -> Vec<(&'static str, String)> {

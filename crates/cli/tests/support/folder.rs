@@ -14,10 +14,24 @@ impl Folder {
     /// Creates an empty folder.
     pub(crate) fn empty() -> Self {
         // Not below `/tmp`: commands run with a folder for temporary files of their own.
-        let folder = Self { root: TestDir::within(env!("CARGO_TARGET_TMPDIR")) };
+        Self::inside(TestDir::within(env!("CARGO_TARGET_TMPDIR")))
+    }
+
+    /// Creates an empty folder that lies in no repository, for agents that look for one above them.
+    pub(crate) fn outside_of_the_repository() -> Self {
+        Self::inside(TestDir::new())
+    }
+
+    fn inside(root: TestDir) -> Self {
+        let folder = Self { root };
         fs::create_dir_all(folder.path()).unwrap();
         fs::create_dir_all(folder.home()).unwrap();
         folder
+    }
+
+    /// Returns the folder above all others of this value.
+    pub(crate) fn root(&self) -> &Path {
+        self.root.path()
     }
 
     /// Creates a folder with links to `vectors` and `examples` of the repository, as a reader of the README has them.

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on stops")]
 
 pub(crate) mod case;
+pub(crate) mod credentials;
 pub(crate) mod folder;
 pub(crate) mod text;
 pub(crate) mod words;

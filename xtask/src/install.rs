@@ -1,15 +1,47 @@
-//! Installation of clients from their registries into folders below the target folder.
+//! Installation of clients and agents from their registries into folders below the target folder.
 //!
 //! A folder gets a stamp when the installation is complete. It is installed again only when the
-//! list of packages or the interpreter changes, and half of an installation does not count.
+//! packages, their lock file or the interpreter change, and half of an installation does not count.
+//! Downloads are kept by pip and npm themselves, for all checkouts of a user.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::process::Command;
 
-use super::failed;
+use reenact_json::Digest;
+
 use crate::command;
 use crate::failure::TaskFailure;
+
+/// Packages to install.
+#[derive(Clone, Copy)]
+pub(crate) enum Packages<'a> {
+    /// Packages by name and version. Their dependencies are those that they ask for.
+    Listed(&'a [&'a str]),
+    /// Lock file with every package and its digest: requirements of pip, or the `package-lock.json`
+    /// of npm with its `package.json` beside it.
+    Locked(&'a Path),
+}
+
+impl Packages<'_> {
+    /// Returns a text that changes when something else is to be installed.
+    fn stamp(self) -> Result<String, TaskFailure> {
+        match self {
+            Packages::Listed(packages) => Ok(packages.join("\n")),
+            Packages::Locked(file) => {
+                let lock = fs::read(file).map_err(|error| failed(file, error))?;
+                Ok(format!("lock file {}", Digest::of(&lock)))
+            }
+        }
+    }
+}
+
+/// Wraps an error of the file system.
+pub(crate) fn failed(path: &Path, error: io::Error) -> TaskFailure {
+    let error = io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+    TaskFailure::NotStarted { line: "the installation".into(), error }
+}
 
 const NO_PYTHON: TaskFailure = TaskFailure::Missing {
     tool: "Python 3.10 or later, with venv",
@@ -22,17 +54,21 @@ const NO_NODE: TaskFailure =
 ///
 /// # Errors
 /// If there is no Python of 3.10 or later with `venv`, or if pip fails.
-pub(super) fn python(root: &Path, folder: &Path, packages: &[&str]) -> Result<(), TaskFailure> {
+pub(crate) fn python(root: &Path, folder: &Path, packages: Packages<'_>) -> Result<(), TaskFailure> {
     /// Prints the version, and fails if it is too old or if a module is missing.
     const FITS: [&str; 2] =
         ["-c", "import sys, venv, ensurepip; print(sys.version); sys.exit(sys.version_info < (3, 10))"];
     let version = || command::stdout_of(Command::new("python3").args(FITS), root);
     let version = version_or_install(version, root, &["python3", "python3-venv"])?.ok_or(NO_PYTHON)?;
-    install_once(folder, &format!("{}\n{version}\n", packages.join("\n")), || {
+    install_once(folder, &format!("{}\n{version}\n", packages.stamp()?), || {
         command::run(Command::new("python3").args(["-m", "venv"]).arg(folder), root)?;
         let mut pip = Command::new(folder.join("bin/python"));
         pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
-        command::run(pip.args(packages), root)
+        match packages {
+            Packages::Listed(packages) => pip.args(packages),
+            Packages::Locked(file) => pip.args(["--require-hashes", "--requirement"]).arg(file),
+        };
+        command::run(&mut pip, root)
     })
 }
 
@@ -40,25 +76,42 @@ pub(super) fn python(root: &Path, folder: &Path, packages: &[&str]) -> Result<()
 ///
 /// # Errors
 /// If there is no Node of 20 or later with npm, or if npm fails.
-pub(super) fn node(root: &Path, folder: &Path, packages: &[&str]) -> Result<(), TaskFailure> {
+pub(crate) fn node(root: &Path, folder: &Path, packages: Packages<'_>) -> Result<(), TaskFailure> {
     let version = || {
         command::is_installed("npm").then_some(())?;
         command::stdout_of(Command::new("node").arg("--version"), root).filter(|text| is_new_enough(text))
     };
     let version = version_or_install(version, root, &["nodejs", "npm"])?.ok_or(NO_NODE)?;
-    install_once(folder, &format!("{}\n{version}\n", packages.join("\n")), || {
-        let project = folder.join("package.json");
+    install_once(folder, &format!("{}\n{version}\n", packages.stamp()?), || {
         fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
-        fs::write(&project, "{\"private\":true}\n").map_err(|error| failed(&project, error))?;
         let mut npm = Command::new("npm");
-        npm.args(["install", "--save-exact", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"]);
-        command::run(npm.arg(folder).args(packages), root)
+        match packages {
+            Packages::Listed(packages) => {
+                let project = folder.join("package.json");
+                fs::write(&project, "{\"private\":true}\n").map_err(|error| failed(&project, error))?;
+                npm.args(["install", "--save-exact"]).args(packages);
+            }
+            Packages::Locked(file) => {
+                for file in [file.to_path_buf(), file.with_file_name("package.json")] {
+                    let copy = folder.join(file.file_name().unwrap_or_default());
+                    fs::copy(&file, copy).map_err(|error| failed(&file, error))?;
+                }
+                // Not `npm ci`, which refuses a lock file without the packages of machines that its
+                // registry did not have. The digests of the lock file count here, too.
+                npm.args(["install", "--no-save", "--ignore-scripts"]);
+            }
+        }
+        npm.args(["--no-audit", "--no-fund", "--loglevel=error", "--prefix"]).arg(folder);
+        command::run(&mut npm, root)
     })
 }
 
 /// Returns the version that `version` finds. If there is none and we are root, installs system
 /// packages first.
-fn version_or_install(
+///
+/// # Errors
+/// If the packages cannot be installed.
+pub(crate) fn version_or_install(
     version: impl Fn() -> Option<String>,
     root: &Path,
     packages: &[&str],
