@@ -113,11 +113,19 @@ impl OverviewArgs {
         if !found.report.pass() {
             let _ = writeln!(text, "          {}", render::verdict_line(&found.report, &paint));
         }
-        let replay = format!("reenact replay -- {}", command_line(&summary.command));
+        let command = command_line(&summary.command);
+        // Nothing can be played back to an agent whose calls did not come here.
+        let again = match summary.model_calls + summary.http_calls {
+            0 => (
+                format!("reenact record --dry-run {command}"),
+                "what is set for an agent whose calls did not come here",
+            ),
+            _ => (format!("reenact replay -- {command}"), "the same run again, with no network"),
+        };
         let next = [
             ("reenact show", "what it did, step by step"),
             ("reenact verify", "every check on its record"),
-            (&replay, "the same run again, with no network"),
+            (&again.0, again.1),
             ("reenact share --as rer", "one file for others, with its proof"),
         ];
         text + &next_lines(&next)

@@ -81,6 +81,19 @@ fn reenact_alone_tells_the_last_run() {
     project.run(&["--json"]).expect(0, &format!("{facts}}}\n"), "");
 }
 
+/// An agent whose calls did not come here is not to be replayed.
+#[test]
+fn reenact_alone_tells_what_to_do_about_nothing() {
+    let project = TestProject::new(Script::travel());
+    project.run(&["record", "-q", "sh", "-c", "true"]).expect(0, "", "");
+    project.run(&[]).expect(
+        0,
+        "last run  [..]  sh -c true\n          [..], completed (exit 0), 0 model calls and 0 tool calls\nnext [..]\n[..]\n          \
+         reenact record --dry-run sh -c true  [..]\n[..]\n",
+        "",
+    );
+}
+
 /// A run that is not over is not told as the last one with a result.
 #[test]
 fn reenact_alone_tells_a_run_that_goes_on() {

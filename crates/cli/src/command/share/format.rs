@@ -7,6 +7,9 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, Command, ValueEnum};
 use reenact_formats::FormatId;
 
+/// Names of all forms, for the usage: a complaint that none was given then says which there are.
+pub(super) const NAMES: &str = "rer|replay|rpk|model-io|replay-jsonl";
+
 /// Form of the file or the folder that is made of a run.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum ShareFormat {
@@ -61,5 +64,17 @@ impl TypedValueParser for ShareFormatParser {
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         Some(Box::new(ShareFormat::value_variants().iter().filter_map(ValueEnum::to_possible_value)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_usage_names_every_form() {
+        let names = ShareFormat::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+        let names: Vec<String> = names.map(|name| name.get_name().to_owned()).collect();
+        assert_eq!(names.join("|"), NAMES);
     }
 }

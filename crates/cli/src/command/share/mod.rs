@@ -45,7 +45,7 @@ pub(crate) struct ShareArgs {
     run: OsString,
 
     /// What to make of it
-    #[arg(long = "as", value_name = "FORMAT", value_parser = ShareFormatParser)]
+    #[arg(long = "as", value_name = format::NAMES, value_parser = ShareFormatParser)]
     form: ShareFormat,
 
     /// Where to write it (default: `bundles/` in the state folder, under the run's id)
