@@ -14,6 +14,8 @@
 
 mod answers;
 mod bundle;
+#[cfg(unix)]
+mod input;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -140,6 +142,9 @@ struct ReplaySetup {
     token: GatewayToken,
     /// Variables whose values the project has masked (`redaction.known_env`).
     known_env: Vec<String>,
+    /// Recorded standard input of the agent.
+    #[cfg(unix)]
+    input: Option<input::RecordedInput>,
 }
 
 impl ReplayArgs {
@@ -198,6 +203,8 @@ impl ReplayArgs {
             token: GatewayToken::generate().map_err(|error| CommandError::impossible(error.to_string()))?,
             player: Arc::new(player),
             known_env: redaction.known_env,
+            #[cfg(unix)]
+            input: input::RecordedInput::of(run),
         };
         let clock = SystemClock::start();
         let started_at = timestamp(clock.now());
@@ -262,6 +269,10 @@ impl ReplayArgs {
         let mut command = Command::new(program);
         command.args(arguments).env_clear().envs(self.agent_environment(setup, address));
         self.redirect_stdout(&mut command)?;
+        #[cfg(unix)]
+        if let Some(input) = &setup.input {
+            command.stdin(input.open().map_err(|error| CommandError::impossible(error.to_string()))?);
+        }
         let child = hardening::with_inherited_limits(|| command.spawn())
             .map_err(|error| self.spawn_failure(&error.to_string(), child::spawn_error_code(&error)))?;
         Ok(RunningAgent { child, gateway, enforcement: SandboxReport::not_enforced(why) })
@@ -279,6 +290,10 @@ impl ReplayArgs {
             SandboxCommand::new(program.clone()).args(arguments.iter().cloned()).listen_port(SANDBOX_PORT);
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, SANDBOX_PORT));
         plan.env = Some(self.agent_environment(setup, address));
+        #[cfg(unix)]
+        if let Some(input) = &setup.input {
+            plan.stdin = Some(input.open().map_err(SandboxError::Spawn)?);
+        }
         let (mut command, handshake) = plan.prepare()?;
         self.redirect_stdout(&mut command)?;
         let mut child = hardening::with_inherited_limits(|| command.spawn()).map_err(SandboxError::Spawn)?;
