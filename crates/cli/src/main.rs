@@ -43,6 +43,7 @@ mod stdio;
 mod terminal;
 mod upstreams;
 mod vendors;
+mod work_folder;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -30,6 +30,7 @@ mod lifecycle {
     mod state_folder;
     mod streams;
     mod terminal;
+    mod work_folder;
 }
 mod support;
 #[path = "support/terminal.rs"]

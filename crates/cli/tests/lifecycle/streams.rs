@@ -241,3 +241,17 @@ fn nothing_is_said_of_no_input() {
         .collect();
     assert_eq!(kinds, ["rer.run.started", "rer.run.ended"]);
 }
+
+/// `git diff | agent` comes back: a replay gives the agent what was piped into it.
+#[test]
+fn a_replay_gives_the_recorded_input() {
+    let mut project = project();
+    let agent = format!("exec {REENACT} demo-agent \"$(cat)\"");
+    let task = b"Book me a flight from Vienna to Lisbon on 2026-05-12, for at most 200 euros.\n";
+    let output = shell(&project, &format!("$R sh -c '{agent}'"), task);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    project.vendor.stop();
+    let replayed = project.run(&["replay", "last", "--", "sh", "-c", &agent]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    replayed.expect(0, &said, "...\nreenact: reproduced: 4 exchanges, exit 0, as recorded\n...\n");
+}

@@ -11,6 +11,7 @@ use reenact_run::{EventType, Run, Summary};
 
 use crate::command::show::addresses_text;
 use crate::quantity;
+use crate::work_folder::NotSeen;
 
 /// Most kinds of gaps that are named.
 const MAX_KINDS: usize = 4;
@@ -23,7 +24,7 @@ const GAP_KINDS: [(&str, &str, &str); 3] = [
 ];
 
 /// Returns everything that is not in the record, joined by semicolons; `None` if nothing is known to be missing.
-pub(super) fn missing_line(run: &Run, summary: &Summary) -> Option<String> {
+pub(super) fn missing_line(run: &Run, summary: &Summary, unseen_files: Option<NotSeen>) -> Option<String> {
     let mut parts = gap_parts(run);
     parts.extend(unanswered_part(run));
     parts.extend(unseen_results_part(run, summary));
@@ -33,6 +34,7 @@ pub(super) fn missing_line(run: &Run, summary: &Summary) -> Option<String> {
             "{count} withheld (what a withheld tool got and gave is still in the requests to its model)"
         ));
     }
+    parts.extend(unseen_files.map(|why| format!("which files changed ({why})")));
     let addresses = run.seen_addresses();
     if !addresses.is_empty() {
         parts.push(format!("also connected to {} (a sample)", addresses_text(&addresses)));

@@ -73,6 +73,7 @@ impl RecordArgs {
         let runtime = runtime::new()?;
         let inherited_env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
         let (recorder, recording) = prepared.begin(self, &inherited_env)?;
+        let files = start::folder_snapshot(&inherited_env);
         let finished = match runtime.block_on(agent::run(
             &prepared.agent,
             &self.command,
@@ -86,7 +87,8 @@ impl RecordArgs {
                 return Err(error);
             }
         };
-        let sealed = seal::seal(recorder, &finished, &prepared.signing, self)?;
+        let files = files.and_then(|before| before.changes());
+        let sealed = seal::seal(recorder, &finished, files, &prepared.signing, self)?;
         let code = summary::print(self, &prepared, &finished, &sealed);
         let path = &sealed.artifact.path;
         let is_bundle = self.bundle_path().is_some_and(|bundle| bundle == path);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use reenact_json::{Digest, Shown};
 use reenact_record::recorder::Recording;
-use reenact_record::{LateSecrets, RecordError, Recorder, RunCounts, RunEnd, SealedArtifact};
+use reenact_record::{ChangedFiles, LateSecrets, RecordError, Recorder, RunCounts, RunEnd, SealedArtifact};
 use reenact_run::OpenedRecord;
 use reenact_verify::{Keys, Options};
 
@@ -15,6 +15,7 @@ use super::bundle_out;
 use super::options::RecordArgs;
 use super::signing::RecordingKey;
 use crate::output::{self, CommandError};
+use crate::work_folder::NotSeen;
 
 /// A run that is sealed.
 pub(super) struct SealedRun {
@@ -26,6 +27,8 @@ pub(super) struct SealedRun {
     pub(super) counts: RunCounts,
     /// Events that hold credentials which became known later.
     pub(super) late_secrets: Result<LateSecrets, RecordError>,
+    /// Reason for which changed files are not in the record, if they are not.
+    pub(super) unseen_files: Option<NotSeen>,
 }
 
 /// Ends the run as the agent ended, seals it, verifies it, and makes a bundle of it if `--out` asks for one.
@@ -36,6 +39,7 @@ pub(super) struct SealedRun {
 pub(super) fn seal(
     recorder: Recorder<Recording>,
     finished: &FinishedAgent,
+    files: Result<ChangedFiles, NotSeen>,
     signing: &RecordingKey,
     options: &RecordArgs,
 ) -> Result<SealedRun, CommandError> {
@@ -46,9 +50,11 @@ pub(super) fn seal(
     let end = RunEnd {
         exit_code: finished.exit.code(),
         stdout_sha256: finished.stdout_sha256,
+        files: files.as_ref().ok(),
         ..RunEnd::new(status, &reason)
     };
     let ended = recorder.end(&end).map_err(failed)?;
+    let unseen_files = files.err();
     let late_secrets = ended.late_secrets();
     let sealed = ended.seal(&signing.key).map_err(failed)?;
     let (opened, digest) = read_back(&sealed, &signing.known)?;
@@ -58,11 +64,11 @@ pub(super) fn seal(
         ));
     }
     let Some(bundle) = options.bundle_path() else {
-        return Ok(SealedRun { artifact: sealed, opened, counts, late_secrets });
+        return Ok(SealedRun { artifact: sealed, opened, counts, late_secrets, unseen_files });
     };
     let artifact = bundle_out::write(sealed, opened, &signing.key, bundle, options.force)?;
     let (opened, _) = read_back(&artifact, &signing.known)?;
-    Ok(SealedRun { artifact, opened, counts, late_secrets })
+    Ok(SealedRun { artifact, opened, counts, late_secrets, unseen_files })
 }
 
 /// Reads a file that was written back from the disk, and verifies it. Returns it with the digest of its bytes.

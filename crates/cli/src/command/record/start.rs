@@ -11,7 +11,9 @@ use reenact_keys::{KeyName, durable};
 use reenact_record::approval::ApprovalQueue;
 use reenact_record::recorder::Recording;
 use reenact_record::wal::{self, WalDir};
-use reenact_record::{AgentSetting, ArtifactTarget, Recorder, Redaction, RunId, RunPlaces, RunStart};
+use reenact_record::{
+    AgentSetting, ArtifactTarget, Recorder, Redaction, RepositoryState, RunId, RunPlaces, RunStart,
+};
 use reenact_wire::price::PriceTable;
 
 use super::options::{PolicyModeArg, RecordArgs};
@@ -21,6 +23,7 @@ use crate::agent::PlannedAgent;
 use crate::config::UserConfig;
 use crate::envelope::{self, UnsignedEnvelope};
 use crate::output::CommandError;
+use crate::work_folder::{self, FolderSnapshot, NotSeen};
 use crate::{prices, runs, settings};
 
 /// Everything that a recording needs, loaded and checked.
@@ -91,6 +94,7 @@ impl Preparation {
         let upstreams: Vec<(&str, &str)> =
             upstreams.iter().map(|(name, url)| (name.as_str(), url.as_str())).collect();
         let folder = std::env::current_dir().ok();
+        let repository = folder.as_deref().and_then(work_folder::repository);
         let variable =
             |name: &str| environment.iter().find(|(known, _)| known == name).map(|(_, value)| value);
         let home = variable("HOME").filter(|home| !home.is_empty()).map(Path::new);
@@ -101,6 +105,9 @@ impl Preparation {
         let start = RunStart {
             agent: self.agent.recorded(),
             settings: &settings,
+            repository: repository
+                .as_ref()
+                .map(|found| RepositoryState { commit: found.commit.as_deref(), is_clean: found.is_clean }),
             places: RunPlaces { folder: folder.as_deref(), home, temp: Some(&temp) },
             command: &options.command,
             environment,
@@ -141,6 +148,18 @@ impl Preparation {
         };
         Ok((recorder, recording))
     }
+}
+
+/// Looks through the working folder, so that the files which change during the run can be told.
+///
+/// # Errors
+///
+/// If the folder is not to be looked through, such as a home.
+pub(super) fn folder_snapshot(environment: &[(OsString, OsString)]) -> Result<FolderSnapshot, NotSeen> {
+    let folder = std::env::current_dir().map_err(|_| NotSeen::Unreadable)?;
+    let home = environment.iter().find(|(name, _)| name == "HOME").map(|(_, home)| Path::new(home));
+    let own = runs::run_store().map_err(|_| NotSeen::Unreadable)?;
+    FolderSnapshot::take(&folder, home.filter(|home| !home.as_os_str().is_empty()), own.path())
 }
 
 /// Removes a run whose agent was not started, and its log.

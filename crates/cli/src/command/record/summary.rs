@@ -79,7 +79,7 @@ impl FinishedRecording<'_> {
     /// Returns the lines: nothing captured comes first.
     fn lines(&self) -> Vec<String> {
         let summary = self.run.map(|run| run.summary_at(&self.prepared.prices)).unwrap_or_default();
-        let missing = self.run.and_then(|run| missing_line(run, &summary));
+        let missing = self.run.and_then(|run| missing_line(run, &summary, self.sealed.unseen_files));
         let mut lines = match self.nothing_line() {
             Some(nothing) => {
                 let rest = missing.map(|missing| format!("; {missing}")).unwrap_or_default();
