@@ -197,6 +197,19 @@ async fn tokens_of_what_asks_for_no_tools() {
     }
 }
 
+/// Returns bytes in which one sequence is replaced by another.
+fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    let mut result = Vec::new();
+    let mut rest = bytes;
+    while let Some(at) = rest.windows(from.len()).position(|window| window == from) {
+        result.extend_from_slice(&rest[..at]);
+        result.extend_from_slice(to);
+        rest = &rest[at + from.len()..];
+    }
+    result.extend_from_slice(rest);
+    result
+}
+
 /// Sound comes and goes byte for byte, in a record and out of it again.
 #[tokio::test(flavor = "multi_thread")]
 async fn sound_is_exact_to_the_byte() {
@@ -235,5 +248,12 @@ async fn sound_is_exact_to_the_byte() {
     assert_eq!(replaying_client(&replay, Vendor::OPENAI).post("/audio/speech", speech).await.body, SOUND);
     let again = replaying_client(&replay, Vendor::OPENAI);
     let again = again.send("POST", "/audio/transcriptions", &headers, &upload).await.unwrap();
+    assert_eq!((again.status(), &again.body), (200, &heard.body));
+    // Clients make up a new boundary for each form.
+    let replay = sealed.replay(ReplayPace::Instant);
+    let again = replaying_client(&replay, Vendor::OPENAI);
+    let headers = [("Content-Type", "multipart/form-data; boundary=another")];
+    let first = replaced(&upload, b"--b0", b"--another");
+    let again = again.send("POST", "/audio/transcriptions", &headers, &first).await.unwrap();
     assert_eq!((again.status(), &again.body), (200, &heard.body));
 }

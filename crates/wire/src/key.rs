@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use reenact_json::print::{self, PrintObjectWriter};
 use reenact_json::{Digest, Jcs, Limits, Value, canonical};
 
+use crate::multipart::with_fixed_boundary;
 use crate::vendor::VENDORS;
 
 /// Parts of a masked request that its match key covers.
@@ -32,9 +33,12 @@ pub struct MatchKeyParts<'a> {
 pub type Renumber = fn(&[u8]) -> Cow<'_, [u8]>;
 
 /// Returns the match key of a request: SHA-256 over the canonical JSON of its parts, in which the
-/// body is replaced by the body's own digest.
+/// body is replaced by the body's own digest. Of a form in parts the boundary does not count, which clients make up.
 pub fn match_key(parts: &MatchKeyParts<'_>, renumber: Renumber) -> Digest {
-    let body = Digest::of(&renumber(parts.body)).to_string();
+    let types = parts.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+    let content_type = types.map(|(_, value)| value.as_str()).next().unwrap_or_default();
+    let body = with_fixed_boundary(content_type, parts.body);
+    let body = Digest::of(&renumber(&body)).to_string();
     let path = renumber(parts.path.as_bytes());
     let mut text = String::new();
     let mut object = PrintObjectWriter::open(&mut text);
@@ -114,6 +118,21 @@ mod tests {
         for name in ["anthropic-beta", "anthropic-version", "openai-beta"] {
             assert_ne!(key("/", &[(name, "x")], ""), plain, "{name}");
         }
+    }
+
+    #[test]
+    fn the_boundary_of_a_form_does_not_count() {
+        let form = |boundary: &str, value: &str| {
+            let body = format!(
+                "--{boundary}\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\n{value}\r\n--{boundary}--\r\n"
+            );
+            key("/", &[("Content-Type", &format!("multipart/form-data; boundary={boundary}"))], &body)
+        };
+        assert_eq!(form("a1", "whisper-1"), form("b22", "whisper-1"));
+        assert_ne!(form("a1", "whisper-1"), form("a1", "whisper-2"));
+        // Of another body every byte counts.
+        let json = |text: &str| key("/", &[("content-type", "multipart/form-data; boundary=a1")], text);
+        assert_ne!(json("--a1"), json("--boundary"));
     }
 
     #[test]

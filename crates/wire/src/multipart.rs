@@ -3,6 +3,8 @@
 //! Only what every server reads in one way is read: the body begins with its boundary, and each part has one name. Bodies that a lax
 //! server might still take are refused here, because an envelope judges what is read. Start reading at [`parts`].
 
+use std::borrow::Cow;
+
 /// Part of a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FormPart<'b> {
@@ -44,6 +46,24 @@ pub(crate) fn parts<'b>(content_type: &str, body: &'b [u8]) -> Option<Vec<FormPa
         rest = behind;
     }
     matches!(rest, b"--" | b"--\r\n").then_some(parts)
+}
+
+/// Returns a body in which the boundary is replaced by a fixed one, if the body is a form in parts: clients make up a new boundary for each
+/// form, which says nothing.
+pub(crate) fn with_fixed_boundary<'b>(content_type: &str, body: &'b [u8]) -> Cow<'b, [u8]> {
+    let Some(boundary) = boundary(content_type).filter(|_| parts(content_type, body).is_some()) else {
+        return Cow::Borrowed(body);
+    };
+    let delimiter = [b"--", boundary.as_bytes()].concat();
+    let mut fixed = Vec::with_capacity(body.len());
+    let mut rest = body;
+    while let Some(at) = memchr::memmem::find(rest, &delimiter) {
+        fixed.extend_from_slice(rest.get(..at).unwrap_or_default());
+        fixed.extend_from_slice(b"--boundary");
+        rest = rest.get(at + delimiter.len()..).unwrap_or_default();
+    }
+    fixed.extend_from_slice(rest);
+    Cow::Owned(fixed)
 }
 
 /// Returns the boundary that a `content-type` names as its only parameter.
