@@ -15,7 +15,7 @@ pub(super) struct AgentTableRow {
     tools_seen: u64,
     is_verified: bool,
     has_same_output: bool,
-    seconds: String,
+    seconds: f64,
     /// Number of reasons why the row does not hold.
     faults: usize,
     /// Attempt that gave this result, from 1.
@@ -49,7 +49,7 @@ fn result(line: &str, attempt: u32) -> Option<AgentTableRow> {
         tools_seen: number("tools_seen")?,
         is_verified: boolean("verified")?,
         has_same_output: boolean("same_output")?,
-        seconds: value.member("seconds")?.number_text()?,
+        seconds: value.member("seconds")?.double()?,
         faults: value.member("faults")?.elements().count(),
         attempt,
     })
@@ -93,7 +93,7 @@ impl AgentTableRow {
             format!("{}/{}", self.tools_seen, self.tools_called),
             if self.is_verified { "yes" } else { "NO" }.to_owned(),
             if self.has_same_output { "same" } else { "OTHER" }.to_owned(),
-            self.seconds.clone(),
+            format!("{:.1}", self.seconds),
             verdict.to_owned(),
         ]
     }
@@ -107,15 +107,16 @@ mod tests {
 
     #[test]
     fn the_table_names_what_failed_and_what_is_flaky() {
+        let slow = LINE.replace("6.2", "15");
         let failed = LINE
             .replace("\"calls_recorded\":2", "\"calls_recorded\":0")
             .replace("[]", "[\"not in the record\"]")
             .replace("\"same_output\":true", "\"same_output\":false");
-        let results = [read(LINE, 1), read(&failed, 2), read(LINE, 2)].concat();
+        let results = [read(&slow, 1), read(&failed, 2), read(LINE, 2)].concat();
         assert_eq!(
             table(results.iter()),
             "agent  version  calls  tools  verify  output  seconds\n\
-             Codex  0.169.0  2/2    1/1    yes     same    6.2\n\
+             Codex  0.169.0  2/2    1/1    yes     same    15.0\n\
              Codex  0.169.0  0/2    1/1    yes     OTHER   6.2      FAIL\n\
              Codex  0.169.0  2/2    1/1    yes     same    6.2      flaky: failed once\n"
         );
