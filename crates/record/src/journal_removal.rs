@@ -10,6 +10,7 @@ use reenact_json::Digest;
 
 use crate::artifact::SealedArtifact;
 use crate::error::{RecordError, ResumeError};
+use crate::journal_ends;
 use crate::record_env::RecordEnv;
 use crate::recorder::{Ended, Recorder};
 use crate::resume;
@@ -62,7 +63,7 @@ impl RunStore {
         let path = self.journal_path(run_id);
         let failed = |error: io::Error| ResumeError::Record(RecordError::io(&path, &error));
         let locked = resume::open_locked(&path, run_id, &env)?;
-        let last = resume::last_event_hash(&mut File::open(&path).map_err(failed)?).map_err(failed)?;
+        let last = journal_ends::last_event_hash(&mut File::open(&path).map_err(failed)?).map_err(failed)?;
         if last != Some(log_head) {
             return Err(ResumeError::OtherEnd { path: path.to_string_lossy().into_owned() });
         }

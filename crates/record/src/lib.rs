@@ -43,6 +43,7 @@ pub mod error;
 pub mod event_writer;
 pub mod exchange;
 mod journal;
+mod journal_ends;
 mod journal_removal;
 pub mod late_secrets;
 mod lock;

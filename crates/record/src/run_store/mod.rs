@@ -20,8 +20,8 @@ use self::error::path_text;
 pub use self::run_file::{RunFile, RunFileFault};
 pub use self::stored_run::StoredRun;
 
+use crate::journal_ends;
 use crate::refusal;
-use crate::resume;
 use crate::run_id::RunId;
 use crate::wal;
 
@@ -98,9 +98,9 @@ impl RunStore {
 
     /// Returns the file that the artifact of a journal's run was to be written to, if the run has ended and the file is there.
     fn sealed_elsewhere(journal: &mut File) -> Option<PathBuf> {
-        let target = resume::read_head(journal).ok().flatten().and_then(|head| head.target)?;
+        let target = journal_ends::read_head(journal).ok().flatten().and_then(|head| head.target)?;
         let is_there = target.path.symlink_metadata().is_ok();
-        (is_there && resume::has_run_ended(journal).unwrap_or(false)).then_some(target.path)
+        (is_there && journal_ends::has_run_ended(journal).unwrap_or(false)).then_some(target.path)
     }
 
     /// Returns the ids of all runs, oldest first; empty if the folder does not exist. Entries that are no runs are
@@ -154,7 +154,7 @@ impl RunStore {
     /// Returns the id of the key that a run began under, by the first line of its journal; `None` if that line does not
     /// have it. The line is not checked otherwise.
     pub fn key_id(&self, id: RunId) -> io::Result<Option<String>> {
-        resume::read_key_id(&mut File::open(self.journal_path(id))?)
+        journal_ends::read_key_id(&mut File::open(self.journal_path(id))?)
     }
 
     /// Checks the folders that a run lies in.
