@@ -28,7 +28,7 @@ use key::ChosenApprover;
 /// Approve or deny what a run waits for
 ///
 /// A run under an envelope with `required_approvals` holds each call that they cover until somebody answers, or its time is
-/// over. This command shows what waits in this folder, asks, and signs the answer with an approver's key of your own
+/// over. This command shows what waits, asks, and signs the answer with an approver's key of your own
 /// (`reenact keys generate NAME --approver`). An approval is bound to one call of one run with exactly this input, and is used
 /// once. Answer in a terminal of your own, never in one that the agent writes to. The exit code is 1 if you answer no to the
 /// question: then it goes on waiting.
