@@ -13,6 +13,8 @@ impl EventWriter {
     /// Records what was piped into the command, from the first byte on; `complete` says that nothing was left out. Secrets in
     /// it are masked.
     ///
+    /// The input is in no write-ahead log: of a run whose recorder is killed before the next call is journaled, it is lost.
+    ///
     /// # Errors
     /// Any error of the journal.
     pub fn record_stdin(&self, input: &[u8], complete: bool) -> Result<(), RecordError> {
