@@ -141,6 +141,8 @@ pub struct LaunchPlan {
     pub(crate) settings: Vec<PlannedSetting>,
     /// Options by which the user sets single members.
     pub(crate) override_options: Vec<String>,
+    /// Names of all routes of the row.
+    row_routes: Vec<String>,
     /// Chosen provider.
     pub(crate) provider: Option<ProviderTarget>,
     effective: EffectiveVariables,
@@ -207,6 +209,7 @@ impl LaunchPlan {
             routes,
             unrecorded,
             settings,
+            row_routes: row.route.iter().map(|route| route.name.clone()).collect(),
             override_options: row.provider.iter().flat_map(|row| row.override_options.clone()).collect(),
             provider,
             recognised,
@@ -218,6 +221,13 @@ impl LaunchPlan {
     /// Returns a variable as the agent sees it without us, if it is not empty.
     pub fn variable(&self, name: &str) -> Option<&str> {
         self.effective.get(name, &self.local)
+    }
+
+    /// Returns the names of routes that no vendor has, whether they are given or of this plan.
+    pub fn own_routes(&self) -> Vec<String> {
+        let provider = self.provider.as_ref().map(|provider| &provider.route);
+        let names = self.row_routes.iter().chain(provider);
+        names.filter(|name| Vendor::of_name(name).is_none()).cloned().collect()
     }
 
     /// Returns the path of a program as the agent's shell finds it.
@@ -279,8 +289,10 @@ fn provider_route(
 ) -> (String, Option<PlannedRoute>) {
     let is_given = |name: &str| upstreams.iter().any(|(given, _)| given == name);
     // What the user says of the provider by its name, or of the vendor, counts.
-    if is_given(&chosen.route) {
-        return (chosen.route.clone(), None);
+    let is_vendor = Vendor::of_name(&chosen.route).is_some();
+    let own_name = if is_vendor { &context.row.name } else { &chosen.route };
+    if let Some(name) = [own_name, &chosen.route].into_iter().find(|name| is_given(name)) {
+        return (name.clone(), None);
     }
     let speaks = Vendor::of_route(vendor_route);
     let upstream = chosen.upstream.clone().or_else(|| speaks.base_url()).unwrap_or_default();
@@ -290,9 +302,7 @@ fn provider_route(
         return (vendor_route.to_owned(), None);
     }
     // A vendor's own name belongs to the route of its variables, which leads elsewhere.
-    let is_vendor = Vendor::of_name(&chosen.route).is_some();
-    let name = if is_vendor { context.row.name.clone() } else { chosen.route.clone() };
-    (name.clone(), Some(PlannedRoute { name, speaks, upstream }))
+    (own_name.clone(), Some(PlannedRoute { name: own_name.clone(), speaks, upstream }))
 }
 
 /// Returns the settings of a row: one, or one for each variable that a file overrides.

@@ -13,7 +13,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use reenact_agents::{
-    AgentRow, AgentTable, ArgumentsPlace, LaunchPlan, LocalEnvironment, LoginKind, ObserverNote,
+    AgentRow, AgentTable, ArgumentsPlace, LaunchPlan, LocalEnvironment, LoginKind, ObserverNote, PlanError,
     RecognisedCommand,
 };
 use reenact_formats::rer::payload::AgentLogin;
@@ -59,20 +59,8 @@ impl PlannedAgent {
         command: &[OsString],
         upstream: &[UpstreamArg],
     ) -> Result<Self, CommandError> {
-        let table = table()?;
-        let folder = std::env::current_dir().unwrap_or_default();
-        let mut local = LocalEnvironment::new(std::env::vars_os(), folder);
-        if let Ok(store) = runs::run_store() {
-            local = local.with_overlay_below(store.path().to_owned());
-        }
         let given: Vec<(String, String)> = upstream.iter().map(UpstreamArg::route_and_url).collect();
-        let plan =
-            match recognised(&table, options.agent.as_deref(), command)? {
-                Some((row, how)) => Some(LaunchPlan::new(row, how, &local, &given).map_err(|error| {
-                    CommandError::impossible(Shown::whole(&error.to_string()).to_string())
-                })?),
-                None => None,
-            };
+        let plan = plan(&table()?, options.agent.as_deref(), command, &given)?;
         let variable = |name: &str| match &plan {
             Some(plan) => plan.variable(name).map(OsString::from),
             None => std::env::var_os(name),
@@ -92,6 +80,26 @@ impl PlannedAgent {
         let own_routes = routes.iter().map(|route| route.name.clone()).filter(|name| !general.contains(name));
         let own_routes = own_routes.collect();
         Ok(Self { plan, variables, routes, own_routes })
+    }
+
+    /// Finds the agent of a replay: the one that the record names, led to the routes of the record. A command that was recorded
+    /// as no known agent is replayed as none.
+    ///
+    /// # Errors
+    ///
+    /// If a row of the user is broken.
+    pub(crate) fn of_record(
+        recorded: Option<&str>,
+        command: &[OsString],
+        routes: &[VendorRoute],
+    ) -> Result<Self, CommandError> {
+        let table = table()?;
+        let given: Vec<(String, String)> =
+            routes.iter().map(|route| (route.name.clone(), route.upstream.to_string())).collect();
+        let chosen = recorded.filter(|name| table.of_name(name).is_some()).unwrap_or(options::NO_AGENT);
+        let plan = plan(&table, Some(chosen), command, &given)?;
+        let own_routes = plan.iter().flat_map(LaunchPlan::own_routes).collect();
+        Ok(Self { plan, variables: Vec::new(), routes: routes.to_vec(), own_routes })
     }
 
     /// Returns the routes of the gateway.
@@ -192,6 +200,23 @@ pub(crate) fn table() -> Result<AgentTable, CommandError> {
         None => AgentTable::built_in(),
     };
     table.map_err(|error| CommandError::impossible(Shown::whole(&error.to_string()).to_string()))
+}
+
+/// Returns the plan for a command; `None` if it starts no agent that is known. `given` holds routes with their addresses.
+fn plan(
+    table: &AgentTable,
+    chosen: Option<&str>,
+    command: &[OsString],
+    given: &[(String, String)],
+) -> Result<Option<LaunchPlan>, CommandError> {
+    let Some((row, how)) = recognised(table, chosen, command)? else { return Ok(None) };
+    let folder = std::env::current_dir().unwrap_or_default();
+    let mut local = LocalEnvironment::new(std::env::vars_os(), folder);
+    if let Ok(store) = runs::run_store() {
+        local = local.with_overlay_below(store.path().to_owned());
+    }
+    let refused = |error: PlanError| CommandError::impossible(Shown::whole(&error.to_string()).to_string());
+    LaunchPlan::new(row, how, &local, given).map(Some).map_err(refused)
 }
 
 /// Returns the agent that a command starts, or that `--agent` names; `None` for a command that starts none that is known.

@@ -21,6 +21,9 @@ impl Overlay {
             return Ok(Self { folder: None });
         }
         let failed = |path: &Path, error: &std::io::Error| CommandError::unwritable(path, error);
+        if let Some(parent) = folder.parent() {
+            durable::create_private_folder(parent).map_err(|error| failed(parent, &error))?;
+        }
         durable::create_new_private_folder(folder).map_err(|error| failed(folder, &error))?;
         let overlay = Self { folder: Some(folder.to_owned()) };
         for file in files {

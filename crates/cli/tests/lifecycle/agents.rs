@@ -104,6 +104,12 @@ fn codex_is_recorded_by_an_argument() {
     assert_eq!(shown["observer"][0]["set"], "-c openai_base_url=\"GATEWAY/codex\"");
     assert!(shown["observer"][1]["set"].as_str().unwrap().contains("OPENAI_BASE_URL, "), "{shown}");
     agents.run(&["show", "last"]).expect(0, "...\nagent   codex, login none\nset     -c [..]\n...\n", "");
+    // It is replayed as it was recorded, although its settings say otherwise by now.
+    agents.write_home(".codex/config.toml", "openai_base_url = \"http://127.0.0.1:1/v1\"\n");
+    let replayed = agents.run(&["replay", "last", "--", "codex", "exec", "do it"]);
+    replayed.expect(0, &output.stdout, "reenact: reproduced: 4 exchanges, [..]\n...\n");
+    // An agent that is not led to the gateway asks for nothing of it.
+    assert_ne!(agents.run(&["replay", "last", "--", "true"]).code, Some(0));
 }
 
 #[test]
@@ -137,6 +143,13 @@ fn claude_is_recorded_although_its_settings_beat_the_environment() {
     assert_eq!(agents.read("mode"), "-rw-------\n");
     // The vendor is not Anthropic, so nothing that needs Anthropic is switched on.
     assert_eq!(agents.read("variables"), "");
+    let replayed = agents.run(&["replay", "last", "--", "claude", "-p", "hi"]);
+    replayed.expect(0, &output.stdout, "reenact: reproduced: 4 exchanges, [..]\n...\n");
+    let left: Vec<_> = fs::read_dir(agents.project.folder.state())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert!(left.iter().all(|name| !name.to_string_lossy().starts_with("overlay")), "{left:?}");
     // The user's files are as they were.
     let kept = agents.project.folder.home().join(".claude/settings.json");
     assert_eq!(fs::read_to_string(kept).unwrap(), settings);

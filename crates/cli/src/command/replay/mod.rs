@@ -40,6 +40,7 @@ use reenact_run::{Exit, Run, UnreadablePayload};
 use reenact_sandbox::{Isolation, SandboxCommand, SandboxError, SandboxProbe, SandboxReport};
 
 use self::answers::PlayerAnswers;
+use crate::agent::{AgentLaunch, Overlay, PlannedAgent};
 use crate::child::{self, SignalForwarder};
 use crate::output::{self, CommandError};
 use crate::runs::KeyFileArgs;
@@ -128,6 +129,8 @@ struct RunningAgent {
     gateway: Gateway,
     /// Isolation that the kernel enforces on the agent.
     enforcement: SandboxReport,
+    /// Overlay files of the agent; removed when it has ended.
+    overlay: Overlay,
 }
 
 /// Everything that a replay needs, before the address of the gateway is known.
@@ -136,6 +139,8 @@ struct ReplaySetup {
     player: Arc<Player>,
     /// Routes of the recorded run, whose paths are part of its requests.
     routes: Vec<VendorRoute>,
+    /// Agent that the record names, and what is set for it.
+    agent: PlannedAgent,
     /// Names of the routes that the recorded run sent requests to.
     called: BTreeSet<String>,
     /// Secret part of the gateway's URLs, new for each replay.
@@ -197,8 +202,11 @@ impl ReplayArgs {
         for note in player.notes() {
             output::print_notice(&note.to_string());
         }
+        let routes = recorded_routes(run)?;
+        let recorded_agent = run.surroundings().agent.map(|agent| agent.name.into_owned());
         let setup = ReplaySetup {
-            routes: recorded_routes(run)?,
+            agent: PlannedAgent::of_record(recorded_agent.as_deref(), &self.command, &routes)?,
+            routes,
             called: called_routes(run),
             token: GatewayToken::generate().map_err(|error| CommandError::impossible(error.to_string()))?,
             player: Arc::new(player),
@@ -229,7 +237,7 @@ impl ReplayArgs {
         let signals =
             SignalForwarder::listen().map_err(|error| CommandError::impossible(error.to_string()))?;
         // Building the sandbox blocks this thread for some milliseconds; no other task is waiting then.
-        let RunningAgent { child, gateway, enforcement } = self.start_agent(&setup)?;
+        let RunningAgent { child, gateway, enforcement, overlay: _overlay } = self.start_agent(&setup)?;
         let exit = signals.wait(child).await.map_err(|error| CommandError::impossible(error.to_string()))?;
         // A replay records nothing, so the gateway's error about unrecorded events cannot occur.
         let _ = gateway.stop().await;
@@ -263,11 +271,12 @@ impl ReplayArgs {
         })?;
         let address = listener.local_addr().map_err(|error| CommandError::impossible(error.to_string()))?;
         let gateway = self.start_gateway(listener, setup)?;
-        let [program, arguments @ ..] = self.command.as_slice() else {
+        let (launch, overlay) = self.launch(setup, address)?;
+        let [program, arguments @ ..] = launch.command.as_slice() else {
             return Err(CommandError::impossible("there is no command to run"));
         };
         let mut command = Command::new(program);
-        command.args(arguments).env_clear().envs(self.agent_environment(setup, address));
+        command.args(arguments).env_clear().envs(launch.environment);
         self.redirect_stdout(&mut command)?;
         #[cfg(unix)]
         if let Some(input) = &setup.input {
@@ -275,7 +284,7 @@ impl ReplayArgs {
         }
         let child = hardening::with_inherited_limits(|| command.spawn())
             .map_err(|error| self.spawn_failure(&error.to_string(), child::spawn_error_code(&error)))?;
-        Ok(RunningAgent { child, gateway, enforcement: SandboxReport::not_enforced(why) })
+        Ok(RunningAgent { child, gateway, enforcement: SandboxReport::not_enforced(why), overlay })
     }
 
     /// Starts the agent in a sandbox of the kernel, with the gateway's listener inside it.
@@ -283,13 +292,14 @@ impl ReplayArgs {
     /// The child first runs this program as the sandbox's trampoline, and hands the listener over. Only when the gateway
     /// serves it, the trampoline is told to execute the agent. A child that fails before is killed and reaped.
     fn start_in_sandbox(&self, setup: &ReplaySetup) -> Result<RunningAgent, AgentStartError> {
-        let [program, arguments @ ..] = self.command.as_slice() else {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, SANDBOX_PORT));
+        let (launch, overlay) = self.launch(setup, address)?;
+        let [program, arguments @ ..] = launch.command.as_slice() else {
             return Err(CommandError::impossible("there is no command to run").into());
         };
         let mut plan =
             SandboxCommand::new(program.clone()).args(arguments.iter().cloned()).listen_port(SANDBOX_PORT);
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, SANDBOX_PORT));
-        plan.env = Some(self.agent_environment(setup, address));
+        plan.env = Some(launch.environment);
         #[cfg(unix)]
         if let Some(input) = &setup.input {
             plan.stdin = Some(input.open().map_err(SandboxError::Spawn)?);
@@ -307,7 +317,7 @@ impl ReplayArgs {
             Ok((gateway, handshaken.start()?.report))
         })();
         match started {
-            Ok((gateway, enforcement)) => Ok(RunningAgent { child, gateway, enforcement }),
+            Ok((gateway, enforcement)) => Ok(RunningAgent { child, gateway, enforcement, overlay }),
             Err(refused) => {
                 let _ = child.kill();
                 let _ = child.wait();
@@ -334,25 +344,33 @@ impl ReplayArgs {
             .map_err(|error| CommandError::impossible(error.to_string()))
     }
 
-    /// Returns the environment of the agent: base URLs of the gateway at `address`, and dummies for all credentials.
+    /// Returns command and environment of the agent, led to the gateway at `address` as it was when it was recorded, with dummies
+    /// for all credentials; and its overlay files, which are written.
     ///
     /// The player learns the dummies and the values of `known_env`, because the recorder masked the
     /// originals: a request with a dummy then matches the recorded request with the mask.
-    fn agent_environment(&self, setup: &ReplaySetup, address: SocketAddr) -> Vec<(OsString, OsString)> {
+    fn launch(
+        &self,
+        setup: &ReplaySetup,
+        address: SocketAddr,
+    ) -> Result<(AgentLaunch, Overlay), CommandError> {
         let base = |route: &VendorRoute| (route.name.clone(), route.base_url(address, &setup.token));
         let bases: Vec<(String, String)> = setup.routes.iter().map(base).collect();
-        let mut environment = vendors::agent_environment(std::env::vars_os(), &bases);
+        let folder = overlay_folder()?;
+        let mut launch = setup.agent.launch(&self.command, std::env::vars_os().collect(), &bases, &folder)?;
+        let environment = &mut launch.environment;
         let report = reenact_gateway::report_url(address, &setup.token);
         environment.retain(|(name, _)| name != vendors::REPORT_URL_VARIABLE);
         environment.push((vendors::REPORT_URL_VARIABLE.into(), report.into()));
-        for dummy in vendors::replace_credentials(&mut environment, |vendor| setup.called.contains(vendor)) {
+        for dummy in vendors::replace_credentials(environment, |vendor| setup.called.contains(vendor)) {
             setup.player.add_secret(player::rule::ENVIRONMENT, dummy.as_bytes());
         }
         let named = |name: &OsString| setup.known_env.iter().any(|named| *name == **named);
         for (_, value) in environment.iter().filter(|(name, _)| named(name)) {
             setup.player.add_secret(player::rule::ENVIRONMENT, value.as_encoded_bytes());
         }
-        environment
+        let overlay = launch.write_overlay(&folder)?;
+        Ok((launch, overlay))
     }
 
     /// Sends the agent's standard output to standard error with `--json`, where standard output carries the result.
@@ -560,6 +578,13 @@ fn save_record(record: &ReplayRecord) -> Result<PathBuf, String> {
     durable::create(&path, (record.to_json() + "\n").as_bytes(), Readers::Owner)
         .map_err(|error| error.to_string())?;
     Ok(path)
+}
+
+/// Returns the path of a folder for overlay files of a replay, in the state folder. It is made only if there are files.
+fn overlay_folder() -> Result<PathBuf, CommandError> {
+    let id = RunId::generate().map_err(|error| CommandError::impossible(error.to_string()))?;
+    let state = runs::run_store().map_or_else(|_| std::env::temp_dir(), |store| store.path().to_owned());
+    Ok(state.join(format!("overlay-{id}")))
 }
 
 /// Returns a notice on exchanges that cannot be replayed because a payload is withheld; `None` if there are none.
