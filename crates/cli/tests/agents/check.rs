@@ -1,7 +1,9 @@
 //! Check of one row: the agent runs without us and under `reenact record`, and the two are compared.
 
+use std::borrow::Cow;
 use std::path::Path;
 
+use reenact_json::Digest;
 use reenact_run::Run;
 use reenact_verify::{Keys, Options};
 
@@ -95,8 +97,16 @@ fn compare_record(row: &TestedAgent, ran: &RowRun, run: &Run, result: &mut Agent
     seen.sort_unstable();
     wanted.sort_unstable();
     expect_same("tools with results", &wanted, &seen, faults);
-    let agent = run.surroundings().agent.map(|agent| agent.name.into_owned());
+    let surroundings = run.surroundings();
+    let agent = surroundings.agent.map(|agent| agent.name.into_owned());
     expect_same("recognised agent", &row.recognised, &agent, faults);
+    let (path, content) = ANSWER;
+    let digest = Digest::of(content.as_bytes()).hex();
+    let is_answer =
+        |(found, sha256): &(Cow<'_, str>, Cow<'_, str>)| found == path && sha256.as_bytes() == digest;
+    if !surroundings.files.is_some_and(|files| files.added.iter().any(is_answer)) {
+        faults.push(format!("the record does not say that {path} was added, or not its digest"));
+    }
 }
 
 /// Opens the one record of a run.
