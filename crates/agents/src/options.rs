@@ -2,7 +2,7 @@
 
 /// Value of an option in a list of arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct OptionValue {
+pub(crate) struct AgentOption {
     /// Place of the argument that holds the value.
     pub(crate) at: usize,
     /// Part of that argument before the value: empty, `--name=` or `-n`.
@@ -12,19 +12,19 @@ pub(crate) struct OptionValue {
 
 /// Returns all values that options of these names have, in order: `--name VALUE`, `--name=VALUE`, `-n VALUE`, `-nVALUE`.
 /// Nothing behind `--` is an option.
-pub(crate) fn values(arguments: &[String], names: &[&str]) -> Vec<OptionValue> {
+pub(crate) fn values(arguments: &[String], names: &[&str]) -> Vec<AgentOption> {
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(argument) = arguments.get(at).filter(|argument| *argument != "--") {
         if names.contains(&argument.as_str()) {
             if let Some(value) = arguments.get(at + 1) {
-                found.push(OptionValue { at: at + 1, before: String::new(), value: value.clone() });
+                found.push(AgentOption { at: at + 1, before: String::new(), value: value.clone() });
             }
             at += 2;
             continue;
         }
         found.extend(
-            names.iter().find_map(|name| attached(argument, name)).map(|(before, value)| OptionValue {
+            names.iter().find_map(|name| attached(argument, name)).map(|(before, value)| AgentOption {
                 at,
                 before,
                 value,
