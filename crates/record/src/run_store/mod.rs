@@ -190,11 +190,11 @@ impl RunStore {
         Ok(replays.join(format!("{id}.json")))
     }
 
-    /// Creates the folder of bundles, and returns the path for the bundle of a run, with an extension such as `tar.gz`.
-    pub fn create_bundle_path(&self, id: RunId, extension: &str) -> Result<PathBuf, RunStoreError> {
+    /// Creates the folder of bundles, and returns the path for the bundle of a run, with a suffix such as `.tar.gz`.
+    pub fn create_bundle_path(&self, id: RunId, suffix: &str) -> Result<PathBuf, RunStoreError> {
         let bundles = self.path.join("bundles");
         self.create_inner(&bundles)?;
-        Ok(bundles.join(format!("{id}.{extension}")))
+        Ok(bundles.join(format!("{id}{suffix}")))
     }
 
     /// Creates this folder and a folder in it, closed to other users.

@@ -29,11 +29,11 @@ impl ShareFormat {
     /// Returns the format that is written, and the suffix of its default name.
     pub(super) fn target(self) -> (FormatId, &'static str) {
         match self {
-            Self::Rer => (FormatId::RerBundle, "rer.tar.gz"),
-            Self::Replay => (FormatId::ReplayBundle, "tar.gz"),
-            Self::Rpk => (FormatId::Rpk, "rpk"),
-            Self::ModelIo => (FormatId::ModelIo, "model_io.json"),
-            Self::ReplayJsonl => (FormatId::ReplayJsonl, "replay"),
+            Self::Rer => (FormatId::RerBundle, ".rer.tar.gz"),
+            Self::Replay => (FormatId::ReplayBundle, ".tar.gz"),
+            Self::Rpk => (FormatId::Rpk, ".rpk"),
+            Self::ModelIo => (FormatId::ModelIo, ".model_io.json"),
+            Self::ReplayJsonl => (FormatId::ReplayJsonl, ".replay"),
         }
     }
 }
