@@ -11,7 +11,7 @@ use reenact_record::PolicyMode;
 use reenact_record::observation::{Admission, EndCause, ExchangeEnd, HeaderList, Observation};
 use reenact_record::policy_engine::{Money, PolicyRefusal};
 use reenact_wire::call_ids::CallIds;
-use reenact_wire::{AnswerFacts, Endpoint, ToolCall, Usage, Vendor, exchange};
+use reenact_wire::{CostFacts, Endpoint, ToolCall, Usage, Vendor, exchange};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -192,9 +192,9 @@ impl ExchangeRecorder {
     }
 
     /// Sets the facts that were found in all bytes so far.
-    pub fn set_facts(&mut self, facts: AnswerFacts<'_>) {
+    pub fn set_facts(&mut self, facts: CostFacts<'_>) {
         if let Some(admitted) = &mut self.enforced {
-            let AnswerFacts { model, usage, text_bytes } = facts;
+            let CostFacts { model, usage, text_bytes } = facts;
             admitted.counted = Some(CountSoFar { usage, text_bytes });
             if admitted.answering_model.is_none() {
                 admitted.answering_model = model.map(str::to_owned);

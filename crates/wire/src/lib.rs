@@ -48,6 +48,6 @@ pub mod vendor;
 pub use reenact_json::event_stream as sse;
 
 pub use key::{MatchKeyParts, match_key};
-pub use message::{AnswerFacts, ModelAnswer, ToolCall, ToolResult, Usage, VendorError};
+pub use message::{CostFacts, ModelAnswer, ToolCall, ToolResult, Usage, VendorError};
 pub use protocol::{Delivery, Endpoint, PROTOCOLS};
 pub use vendor::{BaseVariable, VENDORS, Vendor};

@@ -31,7 +31,7 @@ impl ModelAnswer {
 
 /// Facts of an answer that its cost depends on, as far as the answer was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct AnswerFacts<'a> {
+pub struct CostFacts<'a> {
     /// Model that answered, as the answer names it first.
     pub model: Option<&'a str>,
     /// Tokens that the vendor counted so far.

@@ -10,7 +10,7 @@ use reenact_json::{Limits, Value, ValueKind};
 use crate::call_ids::CallIds;
 use crate::exchange::{model_of_document, named_model};
 use crate::line_check::has_same_lines;
-use crate::message::{AnswerFacts, ToolCall, Usage};
+use crate::message::{CostFacts, ToolCall, Usage};
 use crate::protocol::{Endpoint, StreamAssembler, is_end_mark};
 use crate::sse::SseEvent;
 
@@ -25,16 +25,16 @@ pub struct ScannedAnswer {
     pub calls: Vec<ToolCall>,
     /// Tokens that the answer took, the same as [`crate::exchange::parse_answer`] finds.
     pub usage: Option<Usage>,
-    /// Model that answered; see [`AnswerFacts::model`].
+    /// Model that answered; see [`CostFacts::model`].
     pub model: Option<String>,
-    /// See [`AnswerFacts::text_bytes`].
+    /// See [`CostFacts::text_bytes`].
     pub text_bytes: usize,
 }
 
 impl ScannedAnswer {
     /// Returns the facts of the answer.
-    pub fn facts(&self) -> AnswerFacts<'_> {
-        AnswerFacts { model: self.model.as_deref(), usage: self.usage, text_bytes: self.text_bytes }
+    pub fn facts(&self) -> CostFacts<'_> {
+        CostFacts { model: self.model.as_deref(), usage: self.usage, text_bytes: self.text_bytes }
     }
 }
 
@@ -138,9 +138,9 @@ impl ToolCallScanner {
 
     /// Returns the facts of the answer so far. After the last event these are those that [`crate::exchange::parse_answer`]
     /// and [`crate::exchange::answering_model`] find in the whole stream.
-    pub fn facts(&self) -> AnswerFacts<'_> {
+    pub fn facts(&self) -> CostFacts<'_> {
         let (usage, text_bytes) = self.answer.as_ref().map_or((None, 0), |answer| answer.count());
-        AnswerFacts { model: self.model.as_deref(), usage, text_bytes }
+        CostFacts { model: self.model.as_deref(), usage, text_bytes }
     }
 
     /// Returns true if a call has begun and is incomplete: bytes from its first event on must be held back.

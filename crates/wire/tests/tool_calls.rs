@@ -6,7 +6,7 @@ use reenact_wire::error_reply::{self, ErrorReply};
 use reenact_wire::exchange::{self, parse_request};
 use reenact_wire::sse::{SseEvent, SseReader};
 use reenact_wire::tool_calls::{ToolCallScanner, UnreadableAnswer, scan_answer};
-use reenact_wire::{AnswerFacts, Endpoint, PROTOCOLS, ToolCall, Usage};
+use reenact_wire::{CostFacts, Endpoint, PROTOCOLS, ToolCall, Usage};
 
 /// The scanner counts the same usage as the parser of the whole stream.
 #[test]
@@ -46,7 +46,7 @@ fn what_a_stream_took_is_counted_along() {
             gate.scan_event(&event).unwrap();
         }
         let read = exchange::parse_answer(endpoint, true, stream.as_bytes()).unwrap();
-        let due = AnswerFacts { model: read.model.as_deref(), usage: due, text_bytes: read.text_bytes() };
+        let due = CostFacts { model: read.model.as_deref(), usage: due, text_bytes: read.text_bytes() };
         assert_eq!((gate.facts(), read.usage), (due, due.usage), "{stream}");
     }
 }
