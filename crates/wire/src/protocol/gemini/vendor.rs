@@ -35,9 +35,9 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
     denied_status,
 };
 
-/// List prices for prompts of up to 200,000 tokens, as of 2026-09-20. Writing to a cache costs the input price, plus storage by
-/// the hour, which is not counted. The price of Gemini 3.8 Flash holds until 2026-12-31; the one for its cached input and its largest
-/// output were not to be found, and stand at their highest.
+/// List prices for prompts of up to 200,000 tokens, as published between 2026-08-08 and 2026-09-20. Writing to a cache costs the
+/// input price, plus storage by the hour, which is not counted. The price of Gemini 3.8 Flash holds until 2026-12-31; the one for
+/// its cached input and its largest output were not to be found, and stand at their highest.
 const PRICES: [ListPrice; 15] = [
     ("gemini-2.0-flash", 100, 25, 0, 400, 8_192),
     ("gemini-2.0-flash-lite", 75, 75, 0, 300, 8_192),
