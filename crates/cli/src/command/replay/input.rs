@@ -8,9 +8,9 @@ use reenact_run::Run;
 use crate::output;
 
 /// Recorded standard input of a run.
-pub(super) struct RecordedInput(Vec<u8>);
+pub(super) struct ReplayedInput(Vec<u8>);
 
-impl RecordedInput {
+impl ReplayedInput {
     /// Returns the input of a run, if the record holds all of it. An input that is only in part there is not given: the agent
     /// then has our own, and a notice says so.
     pub(super) fn of(run: &Run) -> Option<Self> {

@@ -149,7 +149,7 @@ struct ReplaySetup {
     known_env: Vec<String>,
     /// Recorded standard input of the agent.
     #[cfg(unix)]
-    input: Option<input::RecordedInput>,
+    input: Option<input::ReplayedInput>,
 }
 
 impl ReplayArgs {
@@ -212,7 +212,7 @@ impl ReplayArgs {
             player: Arc::new(player),
             known_env: redaction.known_env,
             #[cfg(unix)]
-            input: input::RecordedInput::of(run),
+            input: input::ReplayedInput::of(run),
         };
         let clock = SystemClock::start();
         let started_at = timestamp(clock.now());
