@@ -49,7 +49,7 @@ pub enum LaunchError {
     },
 }
 
-/// What has been put together so far.
+/// Launch under construction: arguments, variables and files, as far as they are put together.
 struct Assembly<'a> {
     folder: &'a Path,
     /// Arguments to insert before the user's own.

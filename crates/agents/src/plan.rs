@@ -85,7 +85,7 @@ pub(crate) enum JsonPlace {
     Option(String),
 }
 
-/// What is known of an agent on this machine, before anything is decided.
+/// Facts on an agent on this machine, before anything is decided.
 pub(crate) struct AgentContext<'a> {
     pub(crate) row: &'a AgentRow,
     pub(crate) local: &'a LocalEnvironment,
@@ -128,7 +128,7 @@ pub struct LaunchPlan {
     pub name: String,
     /// Name for people.
     pub title: String,
-    /// How it was recognised.
+    /// Way in which the agent was recognised.
     pub recognised: RecognisedCommand,
     /// Kind of its login.
     pub login: LoginKind,

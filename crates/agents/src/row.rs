@@ -327,7 +327,7 @@ pub struct UnrecordedRow {
 pub struct VariesRow {
     /// JSON path into the body of a request; `[*]` is any element.
     pub path: String,
-    /// What stands there.
+    /// Kind of value that stands at the place, in words for people.
     pub why: String,
 }
 

@@ -20,7 +20,7 @@ use super::report::ConversionReport;
 use super::source::{OpenedSource, SourceRecord};
 use super::target;
 
-/// What is made of a record, and under which conditions.
+/// Conversion of a record to a format, and the conditions under which it is written.
 pub(in crate::command) struct Conversion<'a> {
     pub(in crate::command) to: FormatId,
     /// Path of the file or the folder to write, which must not exist.

@@ -26,7 +26,7 @@ struct AgentFinding<'a> {
     row: &'a AgentRow,
     installed: Option<InstalledAgent>,
     login: LoginKind,
-    /// What would be set for it as it is set up now, or why nothing can be.
+    /// Plan of a recording with the settings that the agent has now, or the reason for which there is none.
     settings: Result<Vec<ObserverNote>, String>,
 }
 

@@ -16,7 +16,7 @@ use crate::work_folder::NotSeen;
 /// Most kinds of gaps that are named.
 const MAX_KINDS: usize = 4;
 
-/// What one gap is named for: the beginning of its `what`, and the words for one of them and for several.
+/// Kind of gap: the beginning of its `what`, and the words for one gap and for several.
 const GAP_KINDS: [(&str, &str, &str); 3] = [
     ("WebSocket to ", "WebSocket upgrade refused", "WebSocket upgrades refused"),
     ("request to ", "request refused", "requests refused"),
