@@ -394,7 +394,10 @@ fn approvers_keys_beside_others() {
                     default  [..]  own\n";
     assert!(text::matches(expected, &listed), "{}", text::difference(expected, &listed));
     let lines = project.run("keys list --json").expect_success();
-    assert!(lines.lines().next().unwrap().ends_with("\"since\":null,\"approver\":\"human\"}"), "{lines}");
+    assert!(
+        lines.lines().next().unwrap().contains("\"since\":null,\"approver\":\"human\",\"sha256\":\""),
+        "{lines}"
+    );
     // A set that is handed out for runs has no approver in it.
     let (runtimes, approvers) = (project.run("keys jwks"), project.run("keys jwks --approvers"));
     let (runtimes, approvers) = (runtimes.expect_success(), approvers.expect_success());
