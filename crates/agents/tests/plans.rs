@@ -350,6 +350,29 @@ fn opencode_gets_addresses_where_its_settings_have_one() {
 }
 
 #[test]
+fn opencode_keeps_the_users_own_address_of_google() {
+    for name in ["work/opencode.json", "work/opencode.jsonc", "home/.config/opencode/opencode.jsonc"] {
+        let config = "{\"provider\": {\"google\": {\"options\": {\"baseURL\": \"https://g.example/v1beta\"}}}} // ours";
+        let machine = Machine::new().file(name, config).variable("GEMINI_API_KEY", "x");
+        let seen = machine.launch(&["opencode", "run", "hi"]);
+        assert_eq!(seen.plan.variable("GOOGLE_GEMINI_BASE_URL"), Some("https://g.example/v1beta"), "{name}");
+        // The version stands in the address already.
+        let content: Value = serde_json::from_str(seen.variable("OPENCODE_CONFIG_CONTENT").unwrap()).unwrap();
+        assert_eq!(content["provider"]["google"]["options"]["baseURL"], "http://gw/gemini", "{name}");
+    }
+    for name in ["openai", "anthropic"] {
+        let config =
+            json!({"provider": {name: {"options": {"baseURL": "https://c.example/v1"}}}}).to_string();
+        let machine = Machine::new().file("work/opencode.jsonc", &config);
+        let seen = machine.launch(&["opencode", "run", "hi"]);
+        let variable = format!("{}_BASE_URL", name.to_uppercase());
+        assert_eq!(seen.plan.variable(&variable), Some("https://c.example/v1"));
+        let content: Value = serde_json::from_str(seen.variable("OPENCODE_CONFIG_CONTENT").unwrap()).unwrap();
+        assert_eq!(content["provider"][name]["options"]["baseURL"], format!("http://gw/{name}"));
+    }
+}
+
+#[test]
 fn aider_is_told_where_a_file_would_beat_the_variable() {
     let machine = Machine::new().variable("OPENAI_API_KEY", "x");
     assert_eq!(machine.launch(&["aider", "--yes"]).command(), ["aider", "--yes"]);
