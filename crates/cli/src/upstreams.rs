@@ -19,10 +19,10 @@ pub(crate) struct UpstreamArg {
 }
 
 /// Longest name of an upstream.
-const MAX_NAME: usize = 32;
+pub(crate) const MAX_NAME: usize = 32;
 
 /// Names that mean something else: the path for reports on the gateway, and the day in a table of prices.
-const RESERVED_NAMES: [&str; 2] = ["report", "date"];
+pub(crate) const RESERVED_NAMES: [&str; 2] = ["report", "date"];
 
 impl UpstreamArg {
     /// Returns the name of the route and its address.

@@ -7,6 +7,7 @@ use reenact_json::Shown;
 use reenact_wire::{VENDORS, Vendor};
 
 use crate::output::CommandError;
+use crate::upstreams::{MAX_NAME as MAX_ROUTE_NAME, RESERVED_NAMES as RESERVED_ROUTE_NAMES};
 
 /// Value of `--base-url-var`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,7 +84,7 @@ impl BaseUrlVariable {
             .to_string_lossy()
             .parse()
             .map_err(|error: UpstreamUrlError| CommandError::impossible(format!("{name}: {error}")))?;
-        let route: String = name.to_ascii_lowercase().replace('_', "-").chars().take(32).collect();
+        let route = route_name(name.as_str(), &upstream, routes);
         if !routes.iter().any(|known| known.name == route) {
             let vendor = Vendor::named_in(&upstream.to_string()).unwrap_or(Vendor::of_route(&route));
             routes.push(VendorRoute { name: route.clone(), vendor, upstream });
@@ -98,6 +99,25 @@ impl BaseUrlVariable {
         })?;
         Ok(format!("{address}{}", self.path))
     }
+}
+
+/// Returns the name of the route of a variable: made of the variable's name, and with a number behind it if a route to another
+/// address has that name, or it means something else.
+fn route_name(variable: &str, upstream: &UpstreamUrl, routes: &[VendorRoute]) -> String {
+    let plain: String = variable.to_ascii_lowercase().replace('_', "-");
+    let numbered = |number: usize| {
+        let end = if number == 1 { String::new() } else { format!("-{number}") };
+        plain.chars().take(MAX_ROUTE_NAME - end.len()).collect::<String>() + &end
+    };
+    let is_free = |name: &String| {
+        let known = routes.iter().find(|route| route.name == *name);
+        match known {
+            Some(known) => known.upstream.to_string() == upstream.to_string(),
+            None => Vendor::of_name(name).is_none() && !RESERVED_ROUTE_NAMES.contains(&name.as_str()),
+        }
+    };
+    // There are fewer routes and reserved names than numbers.
+    (1..).map(numbered).find(is_free).unwrap_or(plain)
 }
 
 #[cfg(test)]
@@ -131,5 +151,37 @@ mod tests {
         let value = variable.value(&|route| Some(format!("http://here/{route}"))).unwrap();
         assert_eq!(value, "http://here/acme-url/v1");
         assert!(BaseUrlVariable::new(&base_url_arg("A=other").unwrap(), None, &mut routes).is_err());
+    }
+
+    #[test]
+    fn variables_of_other_addresses_have_routes_of_their_own() {
+        let (us, eu) = ("INTERNAL_PLATFORM_GATEWAY_OPENAI_US_URL", "INTERNAL_PLATFORM_GATEWAY_OPENAI_EU_URL");
+        let mut routes: Vec<VendorRoute> = Vec::new();
+        let mut route = |name: &str, value: &str| {
+            let argument = base_url_arg(name).unwrap();
+            BaseUrlVariable::new(&argument, Some(value.into()), &mut routes).unwrap().route
+        };
+        assert_eq!(route(us, "http://us.example"), "internal-platform-gateway-openai");
+        assert_eq!(route(eu, "http://eu.example"), "internal-platform-gateway-open-2");
+        // The same address needs one route.
+        assert_eq!(
+            route("INTERNAL_PLATFORM_GATEWAY_OPENAI_XX", "http://us.example"),
+            route(us, "http://us.example")
+        );
+        // A vendor's name stays the vendor's, also where the vendor has no route yet.
+        assert_eq!(route("GROQ", "http://g.example"), "groq-2");
+        assert_eq!(route("REPORT", "http://r.example"), "report-2");
+        assert_eq!(route("_A", "http://a.example"), "-a");
+        let upstreams: Vec<String> = routes.iter().map(|route| route.upstream.to_string()).collect();
+        assert_eq!(
+            upstreams,
+            [
+                "http://us.example",
+                "http://eu.example",
+                "http://g.example",
+                "http://r.example",
+                "http://a.example"
+            ]
+        );
     }
 }
