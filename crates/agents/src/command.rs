@@ -109,6 +109,13 @@ const NPM_ADVICE: &str =
 const SHELL_ADVICE: &str =
     "the agent is started by a path inside of a shell's text: give its command to `reenact record` itself";
 
+/// Advice where a login shell would set `PATH` anew.
+const LOGIN_SHELL_ADVICE: &str = "a login shell sets PATH anew, so that the address cannot be given to the agent in its text: leave \
+                                  the option out, or give its command to `reenact record` itself";
+/// Advice where the agent's own arguments in a shell's text name another address.
+pub(crate) const OWN_ARGUMENTS_ADVICE: &str =
+    "its own arguments in a shell's text name another address: give its command to `reenact record` itself";
+
 /// Returns the agent of a row in a command; `None` if the command does not start it.
 pub fn recognise(row: &Recognition, command: &[String]) -> Option<RecognisedCommand> {
     walk(row, command, 0)
@@ -210,18 +217,26 @@ fn shell_text(row: &Recognition, words: &[String], depth: usize) -> Option<Recog
     let options = words.iter().skip(1).take_while(|word| word.starts_with(['-', '+'])).count();
     let text = words.get(1..=options)?.iter().find(is_text).and_then(|_| words.get(1 + options))?;
     let shell = program_name(words.first()?);
+    let is_login = words.get(1..=options)?.iter().any(|word| is_login_option(word));
     shell::simple_commands(text).iter().find_map(|command| {
         let mut found = assigned(row, command, 0, depth + 1)?;
         // A name without a folder is looked up in `PATH`.
         let name = found.program.clone().filter(|name| found.how == *name && row.programs.contains(name));
         found.how = format!("{} in the text of {shell}", found.how);
         found.place = match (name, found.place) {
+            _ if is_login => ArgumentsPlace::Nowhere(LOGIN_SHELL_ADVICE),
             (Some(name), _) => ArgumentsPlace::Shim(name),
             (None, ArgumentsPlace::Shim(name)) => ArgumentsPlace::Shim(name),
             (None, _) => ArgumentsPlace::Nowhere(SHELL_ADVICE),
         };
         Some(found)
     })
+}
+
+/// Returns true for an option of a shell, or several in one word, that makes it a login shell.
+fn is_login_option(word: &str) -> bool {
+    let short = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+    word == "--login" || short.is_some_and(|letters| letters.contains('l'))
 }
 
 /// `npx [-y] PACKAGE`, `uvx PACKAGE` and the like.

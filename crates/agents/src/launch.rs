@@ -75,6 +75,21 @@ impl LaunchPlan {
         base: &dyn Fn(&str) -> Option<String>,
         folder: &Path,
     ) -> Result<Launch, LaunchError> {
+        Ok(self.assembled(command, self.assembly(base, folder)?))
+    }
+
+    /// Returns true if arguments of the user name another address, so that they are replaced in their place.
+    pub(crate) fn replaces_arguments(&self) -> bool {
+        let base = |route: &str| Some(route.to_owned());
+        self.assembly(&base, Path::new("")).is_ok_and(|assembly| !assembly.replaced.is_empty())
+    }
+
+    /// Puts arguments, variables and files together.
+    fn assembly<'a>(
+        &self,
+        base: &dyn Fn(&str) -> Option<String>,
+        folder: &'a Path,
+    ) -> Result<Assembly<'a>, LaunchError> {
         let mut assembly = Assembly {
             folder,
             inserted: Vec::new(),
@@ -89,7 +104,7 @@ impl LaunchPlan {
         for (place, file, json) in std::mem::take(&mut assembly.json) {
             self.add_json(place, file, &json, &mut assembly);
         }
-        Ok(self.assembled(command, assembly))
+        Ok(assembly)
     }
 
     /// Returns what is set and why, for the record: without the gateway's address, and without what the user has set.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use reenact_wire::{BaseVariable, VENDORS, Vendor};
 
-use crate::command::{ArgumentsPlace, RecognisedCommand};
+use crate::command::{ArgumentsPlace, OWN_ARGUMENTS_ADVICE, RecognisedCommand};
 use crate::condition;
 use crate::effective::EffectiveVariables;
 use crate::installed;
@@ -192,16 +192,12 @@ impl LaunchPlan {
         }
         let is_unrecorded = |when: &crate::row::When| condition::holds(when, &context, &found, &itself);
         let unrecorded = row.unrecorded.iter().filter(|calls| calls.when.as_ref().is_some_and(is_unrecorded));
-        let mut unrecorded: Vec<String> = unrecorded.map(|calls| calls.what.clone()).collect();
-        let is_lost = settings.iter().any(|setting| setting.is_lost_without_place(&effective));
-        if let (ArgumentsPlace::Nowhere(advice), true) = (&recognised.place, is_lost) {
-            unrecorded.push(format!("model calls of this command ({advice})"));
-        }
+        let unrecorded = unrecorded.map(|calls| calls.what.clone()).collect();
         routes.retain(|route| !upstreams.iter().any(|(name, _)| *name == route.name));
         let (name, title) = (row.name.clone(), row.title.clone());
         let program = recognised.program.as_ref().and_then(|program| local.program(program));
         let version = program.and_then(|path| installed::version(row, &path));
-        Ok(Self {
+        let mut plan = Self {
             name,
             title,
             login,
@@ -215,7 +211,22 @@ impl LaunchPlan {
             recognised,
             effective,
             local,
-        })
+        };
+        plan.check_place();
+        Ok(plan)
+    }
+
+    /// Names the calls that do not reach the gateway because arguments cannot be given to the agent where the command has it.
+    fn check_place(&mut self) {
+        let is_shim = matches!(self.recognised.place, ArgumentsPlace::Shim(_));
+        // A program before the agent adds arguments; it replaces none.
+        if is_shim && self.replaces_arguments() {
+            self.recognised.place = ArgumentsPlace::Nowhere(OWN_ARGUMENTS_ADVICE);
+        }
+        let is_lost = self.settings.iter().any(|setting| setting.is_lost_without_place(&self.effective));
+        if let (ArgumentsPlace::Nowhere(advice), true) = (&self.recognised.place, is_lost) {
+            self.unrecorded.push(format!("model calls of this command ({advice})"));
+        }
     }
 
     /// Returns a variable as the agent sees it without us, if it is not empty.

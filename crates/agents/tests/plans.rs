@@ -221,6 +221,29 @@ fn codex_in_a_shells_text_is_started_by_a_program_of_its_name() {
 }
 
 #[test]
+fn an_agent_in_a_shells_text_that_cannot_be_led_is_said_not_to_be_recorded() {
+    let machine = Machine::new().program("codex").program("claude");
+    for command in
+        [["sh", "-c", "codex -c 'openai_base_url=\"http://u/v1\"' exec hi"], ["bash", "-lc", "codex exec hi"]]
+    {
+        let seen = machine.launch(&command);
+        assert_eq!(seen.command(), command);
+        assert!(seen.launch.files.is_empty() && seen.launch.arguments.is_empty(), "{command:?}");
+        let [said] = seen.plan.unrecorded.as_slice() else { panic!("{:?}", seen.plan.unrecorded) };
+        assert!(said.starts_with("model calls of this command ("), "{said}");
+    }
+    // Other arguments of the same option are no hindrance.
+    let seen = machine.launch(&["sh", "-c", "codex -c 'model=\"x\"' exec hi"]);
+    assert!(seen.launch.files.len() == 1 && seen.plan.unrecorded.is_empty());
+    // Claude Code is led by its variable, wherever it stands, as long as no settings beat that.
+    let machine = machine.file("work/x.json", "{}");
+    let command = ["sh", "-c", "claude --settings x.json -p hi"];
+    assert_eq!(machine.plan(&command).unrecorded, [""; 0]);
+    let machine = machine.file("work/x.json", r#"{"env": {"ANTHROPIC_BASE_URL": "https://proxy.example"}}"#);
+    assert_eq!(machine.plan(&command).unrecorded.len(), 1);
+}
+
+#[test]
 fn claude_gets_an_overlay_with_the_address_alone() {
     let machine =
         Machine::new().file("home/.claude/.credentials.json", r#"{"claudeAiOauth": {"accessToken": "t"}}"#);

@@ -50,7 +50,11 @@ fn agents_are_seen_through_wrappers() {
         (&["node", "node_modules/.bin/qwen"], "qwen", At(2)),
         (&["deno", "run", "-A", "npm:@openai/codex", "exec"], "codex", At(4)),
         (&["sh", "-c", "codex exec 'do it'"], "codex", Shim("codex")),
-        (&["bash", "-lc", "cd x && FOO=1 codex e hi | tee log"], "codex", Shim("codex")),
+        (&["bash", "-xc", "cd x && FOO=1 codex e hi | tee log"], "codex", Shim("codex")),
+        // A login shell sets `PATH` anew.
+        (&["bash", "-lc", "cd x && FOO=1 codex e hi | tee log"], "codex", Nowhere),
+        (&["zsh", "-l", "-c", "codex e hi"], "codex", Nowhere),
+        (&["bash", "--login", "-c", "codex e hi"], "codex", Nowhere),
         (&["bash", "-e", "-c", "nohup codex exec hi"], "codex", Shim("codex")),
         (&["sh", "-c", "/opt/codex exec"], "codex", Nowhere),
         (&["sh", "-c", "npx @openai/codex exec"], "codex", Nowhere),
