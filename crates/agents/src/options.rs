@@ -50,9 +50,13 @@ pub(crate) fn last_value(arguments: &[String], names: &[&str]) -> Option<String>
     values(arguments, names).pop().map(|found| found.value)
 }
 
-/// Returns true if an argument before `--` is this word.
+/// Returns true if an argument before `--` is this word, or for an option, begins with it and `=`.
 pub(crate) fn has_word(arguments: &[String], word: &str) -> bool {
-    arguments.iter().take_while(|argument| *argument != "--").any(|argument| argument == word)
+    let is_it = |argument: &str| {
+        let rest = argument.strip_prefix(word);
+        rest.is_some_and(|rest| rest.is_empty() || word.starts_with("--") && rest.starts_with('='))
+    };
+    arguments.iter().take_while(|argument| *argument != "--").any(|argument| is_it(argument))
 }
 
 #[cfg(test)]

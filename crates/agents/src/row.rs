@@ -344,7 +344,7 @@ pub struct When {
     /// Variables of which one is set and not empty.
     #[serde(default)]
     pub any: Vec<String>,
-    /// Words of which one is an argument of the agent.
+    /// Words of which one is an argument of the agent; an option also with `=VALUE`.
     #[serde(default)]
     pub words: Vec<String>,
     /// Kind of the login.

@@ -6,7 +6,8 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
-use reenact_agents::{AgentTable, Launch, LaunchPlan, LocalEnvironment, LoginKind};
+use reenact_agents::command::recognise;
+use reenact_agents::{AgentRow, AgentTable, Launch, LaunchPlan, LocalEnvironment, LoginKind};
 use reenact_testkit::fixture::TestDir;
 use serde_json::{Value, json};
 
@@ -339,6 +340,37 @@ fn gemini_of_root_gets_the_kind_of_login_as_a_default() {
     assert_eq!(launch.variables, [("GEMINI_CLI_SYSTEM_DEFAULTS_PATH".to_owned(), Some(path))]);
 }
 
+/// The administrator's defaults stand in the test's folder here.
+#[cfg(target_os = "linux")]
+#[test]
+fn gemini_of_root_keeps_the_defaults_of_an_administrator() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("agents/gemini.toml");
+    let launch = |defaults: &str| {
+        let machine =
+            Machine::new().variable("GEMINI_API_KEY", "AIza-x").file("etc/system-defaults.json", defaults);
+        let folder = machine.folder.path().join("etc").into_os_string().into_string().unwrap();
+        let text = fs::read_to_string(&file).unwrap().replace("/etc/gemini-cli", &folder);
+        let row = AgentRow::parse(&text, &file).unwrap();
+        let seen = recognise(&row.recognise, &["gemini".into()]).unwrap();
+        let local = LocalEnvironment::new(machine.variables.clone(), machine.folder.path().to_owned());
+        let local = local.with_overlay_below("/proc/1/none".into());
+        let plan = LaunchPlan::new(&row, seen, &local, &[]).unwrap();
+        let base = |_: &str| Some("http://gw".to_owned());
+        let launch = plan.launch(&["gemini".into()], &base, Path::new("/run/overlay")).unwrap();
+        Launched { plan, launch }
+    };
+    let seen = launch(r#"{"ui": {"theme": "Dark"}}"#);
+    assert!(seen.launch.files.is_empty());
+    assert_eq!(seen.variable("GEMINI_CLI_SYSTEM_DEFAULTS_PATH"), None);
+    assert_eq!(seen.variable("GOOGLE_GEMINI_BASE_URL"), Some("as it was"));
+    assert_eq!(seen.plan.unrecorded.len(), 1, "{:?}", seen.plan.unrecorded);
+    // A kind that the administrator chose stays, and nothing needs to be set.
+    let seen = launch(r#"{"security": {"auth": {"selectedType": "gemini-api-key"}}}"#);
+    assert!(seen.launch.variables.is_empty() && seen.plan.unrecorded.is_empty());
+    // Without defaults there is nothing to replace.
+    assert_eq!(launch("{}").launch.files.len(), 1);
+}
+
 #[test]
 fn settings_of_qwen_name_the_upstream() {
     let settings =
@@ -405,6 +437,27 @@ fn aider_is_told_where_a_file_would_beat_the_variable() {
     assert_eq!(seen.command(), ["aider", "--set-env", "OPENAI_API_BASE=http://gw/openai", "--yes"]);
     let machine = machine.file("work/.aider.conf.yml", "openai-api-base: https://x/v1\n");
     assert_eq!(machine.plan(&["aider"]).unrecorded.len(), 1);
+}
+
+#[test]
+fn addresses_that_aider_is_given_beside_the_variables_are_named() {
+    let machine = Machine::new().variable("OPENAI_API_KEY", "x");
+    for command in
+        [&["aider", "--openai-api-base", "https://x/v1"][..], &["aider", "--openai-api-base=https://x/v1"]]
+    {
+        let unrecorded = machine.plan(command).unrecorded;
+        assert_eq!(
+            unrecorded,
+            ["calls to the address of --openai-api-base: give it as OPENAI_API_BASE instead"]
+        );
+    }
+    assert!(machine.plan(&["aider", "--yes", "--", "--openai-api-base=x"]).unrecorded.is_empty());
+    let machine = machine.variable("AIDER_OPENAI_API_BASE", "https://x/v1");
+    let unrecorded = machine.plan(&["aider"]).unrecorded;
+    assert_eq!(
+        unrecorded,
+        ["calls to the address of AIDER_OPENAI_API_BASE: give it as OPENAI_API_BASE instead"]
+    );
 }
 
 #[test]
