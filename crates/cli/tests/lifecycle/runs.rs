@@ -200,6 +200,40 @@ fn old_runs_are_pruned() {
     assert_eq!(ids(&project), [OLD, &new]);
 }
 
+/// A file in the place of an artifact that could not be written is not the artifact: the run stays until it is sealed.
+#[test]
+fn a_run_whose_place_was_taken_is_kept_and_can_be_sealed() {
+    let project = TestProject::new(Script::travel());
+    record(&project, &["--out", "other.rer.json"]);
+    let other = fs::read(project.folder.path().join("other.rer.json")).unwrap();
+    project.run(&["runs", "rm", "--yes", "last"]).expect(0, "...\n", "");
+    let end = |id: &str| format!(",\"run_id\":\"{id}\",\"runtime\":{{}}}}");
+    for names_the_run in [false, true] {
+        let agent = "cp other.rer.json run.rer.json";
+        let taken = project.run(&["record", "-q", "--out", "run.rer.json", "--", "sh", "-c", agent]);
+        assert_eq!(taken.code, Some(125), "{}", taken.stderr);
+        let id = ids(&project).pop().unwrap();
+        let kept = "reenact: 1 old run never sealed, and kept; seal with: reenact runs recover\n";
+        project.run(&["runs", "prune", "--older-than", "0h", "--yes"]).expect(0, "freed 0 bytes\n", kept);
+        assert!(run_folder(&project, &id).join("journal.jsonl").is_file());
+        // Damaged, with the right name at its end.
+        let out = project.folder.path().join("run.rer.json");
+        let there = if names_the_run { end(&id).into_bytes() } else { other.clone() };
+        fs::write(&out, &there).unwrap();
+        let sealed = format!("recovered {id}: [..]\nsealed: [..]/state/runs/{id}/artifact.rer.json ([..])\n");
+        project.run(&["runs", "recover"]).expect(0, &sealed, "");
+        assert!(fs::read(&out).unwrap() == there);
+        project.run(&["verify", &id]).expect(0, "...\n", "");
+        fs::remove_file(out).unwrap();
+        project.run(&["runs", "prune", "--older-than", "0h", "--yes"]).expect(
+            0,
+            "removed [..]\nfreed [..]\n",
+            "",
+        );
+        assert_eq!(ids(&project), [""; 0]);
+    }
+}
+
 /// A person is shown what would go, and asked.
 #[cfg(target_os = "linux")]
 #[test]

@@ -3,6 +3,7 @@
 //! Every folder on the way is checked before it is used: it must be a real folder of this user that others cannot write
 //! to. Otherwise others could put their runs in the place of the user's. Start reading at [`RunStore`].
 
+mod artifact_end;
 mod error;
 mod removal;
 mod run_file;
@@ -91,16 +92,18 @@ impl RunStore {
             Ok(file) => file,
         };
         let is_sealed = self.artifact_path(id).symlink_metadata().is_ok_and(|found| found.is_file());
-        let is_done = is_sealed || self.is_refused(id) || Self::sealed_elsewhere(&mut file).is_some();
+        let is_done = is_sealed || self.is_refused(id) || Self::sealed_elsewhere(&mut file, id).is_some();
         // The lock is asked for last: a recovery of a run that is not done must not find it taken.
         is_done && file.try_lock_shared().is_ok()
     }
 
-    /// Returns the file that the artifact of a journal's run was to be written to, if the run has ended and the file is there.
-    fn sealed_elsewhere(journal: &mut File) -> Option<PathBuf> {
+    /// Returns the file that the artifact of a journal's run was to be written to, if the run has ended and the file names it.
+    ///
+    /// Another run may have written its own artifact there in the meantime: as long as the journal exists, this one can be sealed.
+    fn sealed_elsewhere(journal: &mut File, id: RunId) -> Option<PathBuf> {
         let target = journal_ends::read_head(journal).ok().flatten().and_then(|head| head.target)?;
-        let is_there = target.path.symlink_metadata().is_ok();
-        (is_there && journal_ends::has_run_ended(journal).unwrap_or(false)).then_some(target.path)
+        let has_ended = journal_ends::has_run_ended(journal).unwrap_or(false);
+        (has_ended && artifact_end::names_run(&target.path, id)).then_some(target.path)
     }
 
     /// Returns the ids of all runs, oldest first; empty if the folder does not exist. Entries that are no runs are
@@ -129,7 +132,7 @@ impl RunStore {
 
     /// Returns the ids of the runs that are neither sealed nor being recorded, oldest first: their recorders were
     /// killed, or could not write the artifact. A run that was sealed into another file is not among them, as long as
-    /// that file exists, nor is one that its recorder refused.
+    /// that file exists and names it, nor is one that its recorder refused.
     pub fn unsealed_runs(&self) -> Result<Vec<RunId>, RunStoreError> {
         let mut ids = self.run_ids()?;
         ids.retain(|id| self.is_unsealed(*id));
@@ -148,7 +151,7 @@ impl RunStore {
         if matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
             return false;
         }
-        Self::sealed_elsewhere(&mut file).is_none()
+        Self::sealed_elsewhere(&mut file, id).is_none()
     }
 
     /// Returns the id of the key that a run began under, by the first line of its journal; `None` if that line does not

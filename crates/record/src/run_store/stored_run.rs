@@ -40,7 +40,8 @@ impl RunStore {
         RunFile::read(&self.run_path(id), id)
     }
 
-    /// Returns the state of a run. Only names and locks are looked at, not what an artifact holds.
+    /// Returns the state of a run. Only names and locks are looked at, not what an artifact holds. While there is
+    /// a journal, an artifact elsewhere must name the run.
     ///
     /// # Errors
     /// [`RunStoreError::Link`] if there is a link in the place of the artifact.
@@ -61,7 +62,7 @@ impl RunStore {
             Err(_) => Ok(StoredRun::Unsealed),
             Ok(mut journal) => Ok(match journal.try_lock_shared() {
                 Err(TryLockError::WouldBlock) => StoredRun::Recording,
-                _ => match Self::sealed_elsewhere(&mut journal) {
+                _ => match Self::sealed_elsewhere(&mut journal, id) {
                     Some(artifact) => StoredRun::Sealed { artifact },
                     None => StoredRun::Unsealed,
                 },

@@ -105,30 +105,36 @@ pub(super) fn recover(
         return Some(Ok(RecoverOutcome::Sealed { path, removed_journal: false }));
     }
     match remove_leftover_journal(store, id, &path, keys) {
-        Ok(()) => Some(Ok(RecoverOutcome::Sealed { path, removed_journal: true })),
+        Ok(true) => Some(Ok(RecoverOutcome::Sealed { path, removed_journal: true })),
+        Ok(false) => Some(seal(store, id, keys)),
         Err(failure) if failure.code == RecoverFailure::BUSY => None,
         Err(failure) => Some(Err(failure)),
     }
 }
 
-/// Removes the journal of a run that is sealed, once its artifact was read and verified.
+/// Removes the journal of a run that is sealed, once its artifact was read and verified. Returns false if the file is not that
+/// artifact and lies outside of the run's folder, so that the run can still be sealed into its folder.
 fn remove_leftover_journal(
     store: &RunStore,
     id: RunId,
     artifact: &Path,
     keys: &KeyStore,
-) -> Result<(), RecoverFailure> {
+) -> Result<bool, RecoverFailure> {
     let key = recording_key(store, id, keys)?;
-    let found = read_back(artifact, id, &key).ok_or_else(|| {
+    let Some(found) = read_back(artifact, id, &key) else {
+        if artifact != store.artifact_path(id) {
+            return Ok(false);
+        }
         let (path, run) = (artifact.to_string_lossy(), store.run_path(id));
         let run = run.to_string_lossy();
-        RecoverFailure::of(format!(
+        return Err(RecoverFailure::of(format!(
             "{} is not the intact artifact of this run, so its journal stays in {}",
             Shown::whole(&path),
             Shown::whole(&run)
-        ))
-    })?;
-    Ok(store.remove_leftover_journal(id, found.log_head)?)
+        )));
+    };
+    store.remove_leftover_journal(id, found.log_head)?;
+    Ok(true)
 }
 
 /// Completes the journal of a run from its log, and seals it with the key under which it began.
