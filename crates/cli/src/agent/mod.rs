@@ -6,7 +6,7 @@
 mod base_url_var;
 mod dry_run;
 mod options;
-mod overlay;
+pub(crate) mod overlay;
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};

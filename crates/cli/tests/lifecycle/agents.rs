@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use reenact_testkit::{Script, Vendor};
 use serde_json::Value;
@@ -50,14 +51,19 @@ impl AgentProject {
         fs::write(path, text).unwrap();
     }
 
-    fn run(&self, arguments: &[&str]) -> CommandOutput {
+    fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.project.command(arguments);
         let path = command.get_envs().find(|(name, _)| *name == "PATH").unwrap().1.unwrap().to_owned();
         let path = std::env::join_paths([self.bin.clone()].into_iter().chain(std::env::split_paths(&path)));
         for name in ["OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL"] {
             command.env_remove(name);
         }
-        let output = command.env("PATH", path.unwrap()).env("ANTHROPIC_API_KEY", "x").output().unwrap();
+        command.env("PATH", path.unwrap()).env("ANTHROPIC_API_KEY", "x");
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> CommandOutput {
+        let output = self.command(arguments).output().unwrap();
         let utf8 = |bytes| String::from_utf8(bytes).unwrap();
         CommandOutput { code: output.status.code(), stdout: utf8(output.stdout), stderr: utf8(output.stderr) }
     }
@@ -153,6 +159,46 @@ fn claude_is_recorded_although_its_settings_beat_the_environment() {
     // The user's files are as they were.
     let kept = agents.project.folder.home().join(".claude/settings.json");
     assert_eq!(fs::read_to_string(kept).unwrap(), settings);
+}
+
+/// A killed process removes nothing: the next command that looks after runs does.
+#[test]
+fn overlay_files_of_killed_recorders_and_replays_are_removed() {
+    let agents = AgentProject::new();
+    let folder = agents.project.folder.path();
+    let url = agents.project.vendor.base_url(Vendor::ANTHROPIC);
+    agents
+        .run(&["record", "--upstream", &format!("anthropic={url}"), "claude", "-p", "hi"])
+        .expect(0, "...\n", "...\n");
+    // From now on the agent names its settings, and waits.
+    let waiting = "#!/bin/sh\nwhile [ $# -gt 0 ]; do [ \"$1\" = --settings ] && file=$2; shift; done\n\
+                   echo \"$file\" >started\nread -r line <go\n";
+    fs::write(agents.bin.join("claude"), waiting).unwrap();
+    for fifo in ["started", "go"] {
+        assert!(Command::new("mkfifo").arg(folder.join(fifo)).status().unwrap().success());
+    }
+    let sweeps: [(&[&str], &[&str]); 2] = [
+        (&["record", "claude"], &["runs", "recover"]),
+        (&["replay", "last~1", "--sandbox", "off", "--", "claude"], &["runs", "recover"]),
+    ];
+    for (arguments, sweep) in sweeps {
+        // Open for both, the agent does not wait for its end to be opened, and ends when this end is closed.
+        let go = fs::File::options().read(true).write(true).open(folder.join("go")).unwrap();
+        let mut running =
+            agents.command(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let settings = fs::read_to_string(folder.join("started")).unwrap();
+        let settings = Path::new(settings.trim());
+        assert!(settings.is_file(), "{}", settings.display());
+        // As long as the process lives, its files stay.
+        agents.run(sweep);
+        assert!(settings.is_file(), "{arguments:?}");
+        running.kill().unwrap();
+        running.wait().unwrap();
+        drop(go);
+        assert!(settings.is_file(), "{arguments:?}");
+        agents.run(sweep);
+        assert!(!settings.parent().unwrap().exists(), "{arguments:?}");
+    }
 }
 
 #[test]

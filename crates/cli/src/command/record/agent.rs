@@ -12,7 +12,7 @@ use reenact_record::RunStatus;
 use reenact_run::Exit;
 
 use super::{EXIT_RECORDING_FAILED, impossible};
-use crate::agent::PlannedAgent;
+use crate::agent::{PlannedAgent, overlay};
 use crate::child::{self, SignalForwarder};
 use crate::net_seen::NetSampler;
 use crate::output::CommandError;
@@ -52,7 +52,7 @@ pub(super) async fn run(
     let gateway =
         Gateway::start(listener, token, GatewayMode::Record(Box::new(recording))).map_err(impossible)?;
     let signals = SignalForwarder::listen().map_err(impossible)?;
-    let overlay_folder = folder.join("overlay");
+    let overlay_folder = overlay::folder_of_run(folder);
     let launch = planned.launch(command, inherited_env, &gateway.base_urls(), &overlay_folder)?;
     // Removed when the agent has ended.
     let _overlay = launch.write_overlay(&overlay_folder)?;

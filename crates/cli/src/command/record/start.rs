@@ -19,7 +19,7 @@ use reenact_wire::price::PriceTable;
 use super::options::{PolicyModeArg, RecordArgs};
 use super::signing::RecordingKey;
 use super::{approvers, authority, impossible};
-use crate::agent::PlannedAgent;
+use crate::agent::{PlannedAgent, overlay};
 use crate::config::UserConfig;
 use crate::envelope::{self, UnsignedEnvelope};
 use crate::output::CommandError;
@@ -124,8 +124,9 @@ impl Preparation {
         };
         let store = runs::writable_run_store()?;
         let recorder = Recorder::builder(&store, &self.signing.key).begin(&start).map_err(impossible)?;
-        // Logs hold secrets: those that a killed recorder or recovery left behind do not stay.
+        // Logs and overlay files hold secrets: those that a killed recorder or recovery left behind do not stay.
         wal::remove_orphans(&store);
+        overlay::remove_leftovers(&store);
         // Without memory-backed storage for the log, requests and the ends of answers wait until the journal has them.
         let log =
             WalDir::find().and_then(|dir| recorder.event_writer().create_wal(&dir, recorder.run_id()).ok());

@@ -40,7 +40,7 @@ use reenact_run::{Exit, Run, UnreadablePayload};
 use reenact_sandbox::{Isolation, SandboxCommand, SandboxError, SandboxProbe, SandboxReport};
 
 use self::answers::PlayerAnswers;
-use crate::agent::{AgentLaunch, Overlay, PlannedAgent};
+use crate::agent::{AgentLaunch, Overlay, PlannedAgent, overlay};
 use crate::child::{self, SignalForwarder};
 use crate::output::{self, CommandError};
 use crate::runs::KeyFileArgs;
@@ -580,11 +580,15 @@ fn save_record(record: &ReplayRecord) -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// Returns the path of a folder for overlay files of a replay, in the state folder. It is made only if there are files.
+/// Returns the path of a folder for overlay files of a replay, in the state folder, without those that killed replays have left.
+/// It is made only if there are files.
 fn overlay_folder() -> Result<PathBuf, CommandError> {
     let id = RunId::generate().map_err(|error| CommandError::impossible(error.to_string()))?;
-    let state = runs::run_store().map_or_else(|_| std::env::temp_dir(), |store| store.path().to_owned());
-    Ok(state.join(format!("overlay-{id}")))
+    let Ok(store) = runs::run_store() else {
+        return Ok(overlay::folder_of_replay(&std::env::temp_dir(), id));
+    };
+    overlay::remove_leftovers(&store);
+    Ok(overlay::folder_of_replay(store.path(), id))
 }
 
 /// Returns a notice on exchanges that cannot be replayed because a payload is withheld; `None` if there are none.

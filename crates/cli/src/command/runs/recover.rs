@@ -20,6 +20,7 @@ use reenact_record::{RunId, RunStore, SealedArtifact, wal};
 
 use super::recovery::{RecoverFailure, RecoverOutcome, RecoveryFacts, recover};
 use super::{find_own_run, impossible};
+use crate::agent::overlay;
 use crate::command::record::{late_secrets_notice, shell_quoted};
 use crate::config::UserConfig;
 use crate::output::{self, CommandError};
@@ -93,6 +94,7 @@ impl RecoverArgs {
                 Err(failure) => output::print_notice(&format!("{id}: {}", failure.message)),
             }
         }
+        overlay::remove_leftovers(&store);
         // Last, so that the logs of the runs that were sealed just now are gone for certain.
         let removed = wal::remove_orphans(&store).len() as u64;
         if removed > 0 {

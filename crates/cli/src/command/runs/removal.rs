@@ -6,6 +6,7 @@ use reenact_record::{RunId, RunStore, RunStoreError, StoredRun, wal};
 
 use super::impossible;
 use super::list::ListedRun;
+use crate::agent::overlay;
 use crate::output::{self, CommandError};
 use crate::quantity;
 use crate::runs::run_name::short_id;
@@ -61,6 +62,7 @@ impl RemovalArgs {
         // What a killed removal left, and the logs of runs that are gone.
         freed += store.remove_remains().map_err(impossible)?;
         wal::remove_orphans(store);
+        overlay::remove_leftovers(store);
         output::print(&match self.json {
             true => format!("{{\"freed_bytes\":{freed}}}\n"),
             false => format!("freed {}\n", quantity::size(freed)),
