@@ -39,7 +39,9 @@ pub(crate) fn parts<'b>(content_type: &str, body: &'b [u8]) -> Option<Vec<FormPa
         // A part that begins with the delimiter has no head.
         let end = memchr::memmem::find(part, &delimiter)?;
         let (part, behind) = (part.get(..end)?, part.get(end + delimiter.len()..)?);
-        if parts.len() == MAX_PARTS {
+        // Lax servers also take a boundary behind a bare line feed.
+        let has_boundary = memchr::memmem::find(part, delimiter.get(2..)?).is_some();
+        if has_boundary || parts.len() == MAX_PARTS {
             return None;
         }
         parts.push(form_part(part)?);
@@ -109,12 +111,17 @@ fn field_name(disposition: &str) -> Option<(&str, bool)> {
     if rest.is_empty() {
         return Some((name, false));
     }
-    // A second name, behind a file name that is cut short, would be read by some.
-    let is_file = rest.starts_with("; filename=\"") || rest.starts_with("; filename*=");
-    let quotes = rest.bytes().filter(|byte| *byte == b'"').count();
-    let is_sound =
-        is_file && matches!(quotes, 0 | 2) && !rest.contains('\\') && !rest[2..].contains("name=\"\"");
-    (is_sound && rest.matches("; ").count() == 1).then_some((name, true))
+    is_file_name(rest.strip_prefix("; ")?).then_some((name, true))
+}
+
+/// Returns true for one `filename="…"` or `filename*=…` that hides nothing: lax servers see a second name behind a file name that is
+/// cut short.
+fn is_file_name(parameter: &str) -> bool {
+    if let Some(quoted) = parameter.strip_prefix("filename=\"") {
+        return quoted.strip_suffix('"').is_some_and(|name| !name.contains(['"', '\\', ';', '=']));
+    }
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&+-.^_`|~'%".contains(&byte);
+    parameter.strip_prefix("filename*=").is_some_and(|name| name.bytes().all(is_plain))
 }
 
 #[cfg(test)]
@@ -137,6 +144,15 @@ mod tests {
         assert_eq!(read[0], FormPart { name: "model", is_file: false, value: b"whisper-1" });
         assert_eq!(read[1], FormPart { name: "file", is_file: true, value: b"\r\n--other" });
         assert_eq!((read[2].name, read.len()), ("include", 3));
+    }
+
+    #[test]
+    fn names_of_files() {
+        for name in ["filename=\"a b (1).wav\"", "filename=\"\"", "filename*=UTF-8''%e2%82%ac.wav"] {
+            let body =
+                format!("--b0\r\nContent-Disposition: form-data; name=\"file\"; {name}\r\n\r\nx\r\n--b0--");
+            assert_eq!(names(TYPE, &body), Some(vec![("file".to_owned(), true)]), "{name}");
+        }
     }
 
     #[test]
@@ -168,6 +184,13 @@ mod tests {
             one("Content-Disposition: form-data; name=\"file\"; filename=\"a\"; name=\"model\""),
             one("Content-Disposition: form-data; filename=\"a\"; name=\"file\""),
             one("Content-Disposition: form-data; name=\"\""),
+            one("Content-Disposition: form-data; name=\"file\"; filename=\"a\";name=model"),
+            one("Content-Disposition: form-data; name=\"file\"; filename=\"a;name=model\""),
+            one("Content-Disposition: form-data; name=\"file\"; filename=\"\";name=\"model"),
+            one("Content-Disposition: form-data; name=\"file\"; filename*=UTF-8''a;name=model"),
+            one("Content-Disposition: form-data; name=\"file\"; filename*=UTF-8''a name=model"),
+            one(plain).replace("\r\nx", "\r\nx\n--b0\nContent-Disposition: form-data; name=\"model\"\n\ny"),
+            one(plain).replace("\r\nx", "\r\nx--b0"),
             one("Content-Disposition:\r\n form-data; name=\"model\""),
         ] {
             assert_eq!(names(TYPE, &body), None, "{body}");
