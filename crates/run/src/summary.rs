@@ -235,7 +235,7 @@ impl ModelUse {
 
 /// Returns true for a request that vendors answer for nothing, such as the counting of tokens.
 fn is_free(request: &ExchangeRequest<'_>) -> bool {
-    Vendor::of_route(&request.provider).is_free_path(&request.path)
+    Vendor::is_free_path(&request.provider, &request.path)
 }
 
 /// Returns the rates of the model that a request names, and the vendor in whose way its tokens are counted, if both are known.

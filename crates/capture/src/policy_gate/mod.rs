@@ -31,7 +31,7 @@ use reenact_wire::{ModelAnswer, ToolCall, Vendor};
 
 use self::results::ForbiddenResult;
 use crate::charge::Charge;
-use crate::parsed_body::{ParsedBody, ParsedRequestBody, vendor_and_endpoint};
+use crate::parsed_body::{ParsedBody, ParsedRequestBody};
 use crate::queue::JobTicket;
 use crate::recorder_thread::{RecorderThread, lock};
 
@@ -371,8 +371,7 @@ impl<'r> ModelRequestInfo<'r> {
         let model = parsed.model.as_deref().unwrap_or_default();
         // A body that cannot be decoded names no model, and reading it costs nothing.
         let length = if parsed_body.fault.is_some() { 0 } else { parsed_body.body(request).len() };
-        let vendor = vendor_and_endpoint(request).0;
-        let rates = match vendor.is_free_path(&request.path) {
+        let rates = match Vendor::is_free_path(&request.provider, &request.path) {
             true => Some(Rates::default()),
             false => prices.rates(&request.provider, model),
         };

@@ -216,6 +216,10 @@ async fn no_call_without_tools_passes_the_limit_on_spending() {
         }
     }
     assert_eq!(passed, ["moderations", "responses.input_tokens", "messages.count_tokens", "countTokens"]);
+    // What one vendor gives away another may charge.
+    let base_url = run.gateway.base_url("mistral").unwrap();
+    let response = TestClient::of(&base_url).post("/moderations", r#"{"model":"allowed","input":"a"}"#).await;
+    assert!(response.text().contains("denied by max_spend_usd: "), "{}", response.text());
     run.seal().await;
 
     let limited = EnforcedRun {

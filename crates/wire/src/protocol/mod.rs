@@ -119,8 +119,8 @@ pub(crate) trait Protocol: Send + Sync {
         self.calls_a_model()
     }
 
-    /// Returns true if requests cost nothing, such as those that count tokens.
-    fn is_free(&self) -> bool {
+    /// Returns true if requests cost nothing at this vendor, such as those that count tokens.
+    fn is_free_at(&self, _vendor: Vendor) -> bool {
         false
     }
 
@@ -337,9 +337,9 @@ impl Endpoint {
         self.0.can_ask_for_tools()
     }
 
-    /// Returns true if requests cost nothing, such as those that count tokens.
-    pub fn is_free(self) -> bool {
-        self.0.is_free()
+    /// Returns true if requests cost nothing at this vendor, such as those that count tokens.
+    pub fn is_free_at(self, vendor: Vendor) -> bool {
+        self.0.is_free_at(vendor)
     }
 
     /// Returns true if an answer is read for its text or its tokens, and so must be held in memory as a whole.

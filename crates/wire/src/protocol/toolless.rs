@@ -34,8 +34,8 @@ pub(crate) struct ToollessProtocol {
 /// Cost of a call whose answer asks for no tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ToollessCost {
-    /// Nothing.
-    Free,
+    /// Nothing at these vendors; elsewhere that of the tokens which the vendor counts.
+    FreeAt(&'static [Vendor]),
     /// That of the tokens which the vendor counts.
     Tokens,
     /// One that no count of tokens tells, for this reason.
@@ -59,8 +59,8 @@ impl Protocol for ToollessProtocol {
         false
     }
 
-    fn is_free(&self) -> bool {
-        self.cost == ToollessCost::Free
+    fn is_free_at(&self, vendor: Vendor) -> bool {
+        matches!(self.cost, ToollessCost::FreeAt(vendors) if vendors.contains(&vendor))
     }
 
     fn is_answer_read(&self) -> bool {
@@ -87,7 +87,7 @@ impl Protocol for ToollessProtocol {
     fn output_bound(&self, _document: Value<'_>) -> OutputBound {
         match self.cost {
             ToollessCost::Uncountable(reason) => OutputBound::default().uncountable_if(true, reason),
-            ToollessCost::Free | ToollessCost::Tokens => OutputBound::default(),
+            ToollessCost::FreeAt(_) | ToollessCost::Tokens => OutputBound::default(),
         }
     }
 

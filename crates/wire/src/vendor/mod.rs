@@ -209,9 +209,12 @@ impl Vendor {
         (self.0.model_in_path)(path)
     }
 
-    /// Returns true if requests to this path cost nothing, whatever model they name.
-    pub fn is_free_path(self, path: &str) -> bool {
-        Endpoint::of(self, "POST", path).is_some_and(Endpoint::is_free)
+    /// Returns true if requests to this path of a provider cost nothing, whatever model they name. Of a provider that is no vendor of
+    /// the table nobody knows that.
+    pub fn is_free_path(provider: &str, path: &str) -> bool {
+        Self::of_name(provider).is_some_and(|vendor| {
+            Endpoint::of(vendor, "POST", path).is_some_and(|endpoint| endpoint.is_free_at(vendor))
+        })
     }
 
     /// Returns true if the vendor's input token count includes the tokens of a cache.
@@ -319,11 +322,24 @@ mod tests {
 
     #[test]
     fn counting_tokens_is_free_and_asking_is_not() {
-        assert!(Vendor::ANTHROPIC.is_free_path("/v1/messages/count_tokens?beta=true"));
-        assert!(Vendor::GEMINI.is_free_path("/v1beta/models/g:countTokens"));
-        assert!(Vendor::OPENAI.is_free_path("/v1/responses/input_tokens"));
-        assert!(!Vendor::OPENAI.is_free_path("/v1/embeddings"));
-        assert!(!Vendor::ANTHROPIC.is_free_path("/v1/messages"));
+        assert!(Vendor::is_free_path("anthropic", "/v1/messages/count_tokens?beta=true"));
+        assert!(Vendor::is_free_path("gemini", "/v1beta/models/g:countTokens"));
+        assert!(Vendor::is_free_path(
+            "vertex",
+            "/v1/projects/p/locations/l/publishers/google/models/g:countTokens"
+        ));
+        assert!(Vendor::is_free_path("openai", "/v1/responses/input_tokens"));
+        assert!(Vendor::is_free_path("openai", "/v1/moderations"));
+        assert!(!Vendor::is_free_path("openai", "/v1/embeddings"));
+        assert!(!Vendor::is_free_path("anthropic", "/v1/messages"));
+    }
+
+    #[test]
+    fn what_one_vendor_gives_away_another_may_charge() {
+        for provider in ["mistral", "openrouter", "a-server-of-mine"] {
+            assert!(!Vendor::is_free_path(provider, "/v1/moderations"), "{provider}");
+        }
+        assert!(!Vendor::is_free_path("openrouter", "/api/v1/messages/count_tokens"));
     }
 
     #[test]

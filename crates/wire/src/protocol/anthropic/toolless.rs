@@ -11,6 +11,6 @@ pub(crate) static COUNT_TOKENS: ToollessProtocol = ToollessProtocol {
     paths: &["messages/count_tokens", "publishers/anthropic/models/count-tokens:rawPredict"],
     forms: &FORMS,
     takes_multipart: false,
-    cost: ToollessCost::Free,
+    cost: ToollessCost::FreeAt(&[Vendor::ANTHROPIC, Vendor::VERTEX]),
     usage: Some(no_usage),
 };

@@ -16,7 +16,7 @@ pub(crate) static COUNT_TOKENS: ToollessProtocol = ToollessProtocol {
     name: "countTokens",
     paths: &["models/*:countTokens", "tunedModels/*:countTokens"],
     forms: &RequestForms { body: Object(COUNTED), tool: TOOL, has_two_spellings: true },
-    cost: ToollessCost::Free,
+    cost: ToollessCost::FreeAt(&[Vendor::GEMINI, Vendor::VERTEX]),
     ..PLAIN
 };
 

@@ -61,8 +61,8 @@ pub(crate) static MODERATIONS: ToollessProtocol = ToollessProtocol {
     name: "moderations",
     paths: &["moderations"],
     forms: &forms(&[("model", Any), ("input", OneOf(&[Scalar, List(&Any)]))]),
-    cost: ToollessCost::Free,
-    usage: Some(no_usage),
+    cost: ToollessCost::FreeAt(&[Vendor::OPENAI, Vendor::AZURE]),
+    usage: Some(input_usage),
     ..PLAIN
 };
 
@@ -71,7 +71,7 @@ pub(crate) static INPUT_TOKENS: ToollessProtocol = ToollessProtocol {
     name: "responses.input_tokens",
     paths: &["responses/input_tokens"],
     forms: &RESPONSE_FORMS,
-    cost: ToollessCost::Free,
+    cost: ToollessCost::FreeAt(&[Vendor::OPENAI, Vendor::AZURE]),
     usage: Some(no_usage),
     ..PLAIN
 };
