@@ -19,7 +19,7 @@ use crate::token::GatewayToken;
 pub struct VendorRoute {
     /// Path segment that selects the route; recorded as `provider`.
     pub name: String,
-    /// Vendor whose interface is spoken.
+    /// Vendor whose addresses are behind the route: a path that lacks the version of this one gets it.
     pub vendor: Vendor,
     /// Base address to which requests go.
     pub upstream: UpstreamUrl,
@@ -29,6 +29,12 @@ impl VendorRoute {
     /// Makes the route of a vendor under the vendor's own name.
     pub fn to(vendor: Vendor, upstream: UpstreamUrl) -> Self {
         Self { name: vendor.name().to_owned(), vendor, upstream }
+    }
+
+    /// Returns the vendor by whose interfaces requests and answers of this route are read and judged. As in the record, it is the one that the
+    /// name of the route stands for: a request that is judged by one vendor's interfaces must not be answered by another's.
+    pub(crate) fn judged_as(&self) -> Vendor {
+        Vendor::of_route(&self.name)
     }
 
     /// Returns the base address for a vendor's client, with a gateway at this address.

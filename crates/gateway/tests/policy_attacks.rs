@@ -26,7 +26,7 @@ use reenact_capture::{PolicyTrial, RequestNeeds, TrialDecision};
 use reenact_record::{PolicyEngine, PolicyMode};
 use reenact_testkit::{Script, ScriptStep, ScriptedAnswer, ScriptedReply, ScriptedVendor, Vendor};
 use reenact_wire::price::PriceTable;
-use reenact_wire::{Endpoint, PROTOCOLS};
+use reenact_wire::{Endpoint, PROTOCOLS, VENDORS};
 use support::LiveRun;
 use support::client::TestClient;
 use support::enforced::EnforcedRun;
@@ -246,6 +246,26 @@ async fn no_forbidden_call_reaches_its_agent() {
         }
     }
     run.seal().await.assert_rules_pass();
+}
+
+/// Requests and answers of a route are judged by one vendor's interfaces, whatever vendor's addresses are behind it.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_route_has_its_answers_judged_by_another_vendor() {
+    let script = Script::replying(|_| ScriptedReply::text("").and_call("pay", "{}"));
+    let vendor = ScriptedVendor::start(script).unwrap();
+    for behind in VENDORS {
+        let run = EnforcedRun { more_routes: vec![("acme", behind)], ..envelope() }.start(&vendor);
+        let client = TestClient::of(&run.gateway.base_url("acme").unwrap());
+        let body = r#"{"model":"gpt-5","messages":[{"role":"user","content":"hi"}]}"#;
+        let response = client.post("/chat/completions", body).await;
+        assert_eq!(response.status(), 403, "{behind:?}");
+        assert!(
+            response.text().contains("reenact: denied by allowed_tools"),
+            "{behind:?}: {}",
+            response.text()
+        );
+        run.seal().await.assert_rules_pass();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

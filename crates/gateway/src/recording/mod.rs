@@ -124,7 +124,7 @@ impl RecordingProxy {
         guard: RecordingGuard,
     ) -> Result<Response<ClientBody>, AnswerAborted> {
         let in_flight = socket.in_flight();
-        let (vendor, base) = (arrival.route.vendor, arrival.route.upstream.base_path());
+        let (vendor, base) = (arrival.route.judged_as(), arrival.route.upstream.base_path());
         let gate = self
             .capture
             .gate()
@@ -134,7 +134,7 @@ impl RecordingProxy {
         let (mut request, inbound) = split_request(arrival);
         let exchange = match self.capture.begin(inbound, route.upstream.base_path(), gate, guard).await {
             Ok(exchange) => exchange,
-            Err(refused) => return Ok(denial_response(route.vendor, &refused)),
+            Err(refused) => return Ok(denial_response(vendor, &refused)),
         };
         let filtering = gate.filter(|gate| gate.mode() == PolicyMode::Enforce);
         if filtering.is_some() {

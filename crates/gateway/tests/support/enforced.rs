@@ -9,6 +9,7 @@ use reenact_formats::key::KeyId;
 use reenact_formats::rer::approval::Approver;
 use reenact_gateway::{
     EnforcedPolicy, Gateway, GatewayLimits, GatewayMode, GatewayToken, NetworkEnvironment, RecordingConfig,
+    VendorRoute,
 };
 use reenact_keys::SecretKey;
 use reenact_record::approval::ApprovalQueue;
@@ -21,7 +22,7 @@ use reenact_wire::error_reply::ErrorReply;
 use reenact_wire::price::PriceTable;
 
 use super::client::{TestClient, TestResponse};
-use super::{LiveRun, Logs, SealedRun, listener, routes};
+use super::{LiveRun, Logs, SealedRun, listener, routes, url};
 
 /// Clock that starts at 2026-05-13T12:00:00Z, and moves only by [`Self::advance`].
 #[derive(Debug, Clone, Default)]
@@ -55,6 +56,8 @@ pub(crate) struct EnforcedRun {
     pub(crate) gateway_limits: GatewayLimits,
     pub(crate) durability: Durability,
     pub(crate) policy_mode: PolicyMode,
+    /// Routes beyond those of all vendors: a name, and the vendor whose addresses are behind it.
+    pub(crate) more_routes: Vec<(&'static str, Vendor)>,
 }
 
 impl Default for EnforcedRun {
@@ -73,6 +76,7 @@ impl Default for EnforcedRun {
             gateway_limits: GatewayLimits { linger: Duration::from_secs(60), ..GatewayLimits::default() },
             durability: Durability::Process,
             policy_mode: PolicyMode::Enforce,
+            more_routes: Vec::new(),
         }
     }
 }
@@ -105,6 +109,13 @@ impl EnforcedRun {
             (TestDir::new(), SecretKey::generate().unwrap(), RunId::generate().unwrap());
         let folder = RunStore::new(place.join(RunStore::NAME));
         let envelope = self.envelope();
+        let upstream = url(&format!("{}/v1", vendor.root_url()));
+        let more_routes = self.more_routes.iter().map(|(name, vendor)| VendorRoute {
+            name: (*name).to_owned(),
+            vendor: *vendor,
+            upstream: upstream.clone(),
+        });
+        let more_routes: Vec<VendorRoute> = more_routes.collect();
         let start = RunStart {
             envelope: Some(envelope.as_bytes()),
             policy_mode: self.policy_mode,
@@ -127,7 +138,7 @@ impl EnforcedRun {
                 prices: self.prices,
                 approvals,
             }),
-            routes: routes(&vendor.root_url()),
+            routes: routes(&vendor.root_url()).into_iter().chain(more_routes).collect(),
             environment: NetworkEnvironment::default(),
             limits: self.gateway_limits,
         }));
