@@ -48,7 +48,7 @@ fn stream(endpoint: Endpoint, piece: usize, body: &[u8]) {
             Err(tool_calls::UnreadableAnswer) => return,
         }
     }
-    assert_eq!(scanner.usage(), answer.usage);
+    assert_eq!(scanner.facts().usage, answer.usage);
     given.extend(scanner.finish());
     must_have(&given, &answer);
 }

@@ -1,7 +1,7 @@
 //! The summary of a recording on standard error, after the sealed file was verified as a reader would.
 //!
 //! At most three lines: what was recorded, what was not, what to do next. What went wrong is said before them, and a key that is
-//! new, once, behind them. Start reading at [`print`].
+//! new, once, behind them. Start reading at [`print()`].
 
 use reenact_json::Shown;
 use reenact_json::print::PrintObjectWriter;

@@ -1,6 +1,6 @@
 //! `reenact share`: makes one file of a run for others, which is verified before it gets its name.
 //!
-//! `rer` makes RER bundles, `replay` makes Replay Bundles, `converted` the other formats; [`format`] is their table.
+//! `rer` makes RER bundles, `replay` makes Replay Bundles, `converted` the other formats; [`mod@format`] is their table.
 //! Start reading at `ShareArgs::run`.
 
 mod converted;
