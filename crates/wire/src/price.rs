@@ -220,6 +220,7 @@ mod tests {
         let largest = |table: &PriceTable, model| table.max_output_tokens(Vendor::OPENAI.name(), model);
         assert_eq!(largest(&table, "gpt-5-2025-08-07"), 128_000);
         assert_eq!(largest(&table, "gpt-4o"), 16_384);
+        assert_eq!(largest(&table, "gpt-4o-2024-05-13"), 4_096);
         assert_eq!(largest(&table, "odd"), DEFAULT_MAX_OUTPUT_TOKENS);
         table.set(
             Vendor::OPENAI.name(),

@@ -143,3 +143,14 @@ fn every_interface_that_calls_a_model_knows_some_forms_and_not_all() {
         assert_eq!(found(endpoint, r#"{"tools":[]}"#).unknown.is_empty(), has_tools, "{endpoint:?}");
     }
 }
+
+/// Sound and pictures are embedded for more than text, and no list price says how much more.
+#[test]
+fn only_text_is_embedded() {
+    let of = |part: &str| {
+        found(Endpoint::EMBED_CONTENT, &format!(r#"{{"content":{{"parts":[{part}]}}}}"#)).unknown
+    };
+    assert!(of(r#"{"text":"a"}"#).is_empty());
+    assert_eq!(of(r#"{"inlineData":{"data":""}}"#), ["$.content.parts[].inlineData"]);
+    assert_eq!(of(r#"{"file_data":{"fileUri":""}}"#), ["$.content.parts[].file_data"]);
+}

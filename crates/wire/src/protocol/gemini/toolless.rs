@@ -84,10 +84,14 @@ static COUNTED_REQUEST: &[FormMember] = &[
     ("toolConfig", Any),
 ];
 
+/// Content to embed. Sound, pictures and films cost more than text, which the list prices do not say: under an envelope they are unknown.
+static EMBEDDED_TEXT: &[FormMember] =
+    &[("parts", OneOf(&[Object(&[("text", Scalar)]), List(&Object(&[("text", Scalar)]))])), ("role", Scalar)];
+
 static EMBEDDED: &[FormMember] = &[
     // Judged as one of several models.
     ("model", Any),
-    ("content", CONTENT),
+    ("content", Object(EMBEDDED_TEXT)),
     ("autoTruncate", Scalar),
     ("embedContentConfig", Any),
     ("outputDimensionality", Scalar),

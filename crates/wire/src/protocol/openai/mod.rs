@@ -59,12 +59,13 @@ pub(crate) const COMPATIBLE: VendorRow = VendorRow {
 
 /// List prices. Up to GPT-5.5 writing to the cache costs the input price. Those of `gpt-5.6` and `gpt-5.6-sol`, which are one model, are
 /// announced to hold until 2026-11-21 at least.
-const PRICES: [ListPrice; 38] = [
+const PRICES: [ListPrice; 39] = [
     ("codex-mini-latest", 1_500, 375, 0, 6_000, 100_000),
     ("gpt-4.1", 2_000, 500, 0, 8_000, 32_768),
     ("gpt-4.1-mini", 400, 100, 0, 1_600, 32_768),
     ("gpt-4.1-nano", 100, 25, 0, 400, 32_768),
     ("gpt-4o", 2_500, 1_250, 0, 10_000, 16_384),
+    ("gpt-4o-2024-05-13", 5_000, 5_000, 0, 15_000, 4_096),
     ("gpt-4o-mini", 150, 75, 0, 600, 16_384),
     ("gpt-5", 1_250, 125, 0, 10_000, 128_000),
     ("gpt-5-chat-latest", 1_250, 125, 0, 10_000, 16_384),
