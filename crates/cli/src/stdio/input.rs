@@ -148,12 +148,11 @@ impl RecordedInput {
         self.bytes.extend_from_slice(piece.get(..room).unwrap_or(piece));
     }
 
-    /// Reads what the agent was given of a regular file: from `start` to where the agent stopped reading. A program that
-    /// opened the file anew, by the name /dev/stdin, leaves our position in place: then the whole rest counts as given.
+    /// Reads what the agent read of a regular file: from `start` to where the agent stopped reading. A program that opens the file
+    /// anew, by the name /dev/stdin, leaves our position in place, as one that reads nothing does: then nothing is recorded.
     fn read_file(&mut self, start: u64) -> io::Result<()> {
         let stdin = rustix::stdio::stdin();
         let end = rustix::fs::seek(stdin, rustix::fs::SeekFrom::Current(0))?;
-        let end = if end == start { u64::MAX } else { end };
         let (mut at, mut buffer) = (start, vec![0; 64 << 10]);
         while at < end && !self.is_cut {
             let wanted = buffer.len().min(usize::try_from(end - at).unwrap_or(usize::MAX));

@@ -165,6 +165,16 @@ fn files_are_the_agents_own() {
     assert_eq!(stdout_digest(&run), Some(Digest::of(&input).to_string()));
 }
 
+/// A loop over a file: the agents that it starts have the file, too, and read nothing of it.
+#[test]
+fn of_a_file_only_what_the_agent_read_is_recorded() {
+    let project = project();
+    fs::write(project.folder.path().join("in"), "a\nb\nc\n").unwrap();
+    let output = shell(&project, "{ read first; $R true; cat; } < in", b"");
+    assert_eq!(output.stdout, b"b\nc\n");
+    assert_eq!(recorded(&project).standard_input(), None);
+}
+
 /// What was in the file before is not the agent's.
 #[test]
 fn a_file_is_hashed_from_where_the_agent_began() {
