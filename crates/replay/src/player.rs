@@ -61,6 +61,8 @@ pub mod rule {
     pub const CREDENTIAL: &str = "credential";
     /// Rule for values of environment variables that are named like credentials.
     pub const ENVIRONMENT: &str = "environment";
+    /// Rule for values that a recorder was told, such as the token in its gateway's address.
+    pub const KNOWN: &str = "known";
 }
 
 /// Largest number of misses that are kept and compared. An agent may retry for ever; later misses are only

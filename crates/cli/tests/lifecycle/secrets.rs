@@ -47,6 +47,23 @@ fn secrets_are_masked_before_they_reach_the_disk() {
     assert!(artifact.contains("[masked:github-token:1]"), "{artifact}");
 }
 
+/// The token in the gateway's address is good for as long as the agent runs, and others may read the record meanwhile.
+#[test]
+fn a_gateway_address_that_an_agent_quotes_is_recorded_without_its_token() {
+    let project = TestProject::new(Script::echo());
+    let agent = "path=${OPENAI_BASE_URL#http://*/}; echo \"${path%%/*}\" >token; exec reenact demo-agent \"I am at $path.\"";
+    let output = project.run(&["record", "-q", "--", "sh", "-c", agent]);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let token = fs::read_to_string(project.folder.path().join("token")).unwrap();
+    assert_eq!(token.trim().len(), 32);
+    assert_nowhere(&project, token.trim());
+    let artifact = fs::read_to_string(project.artifact()).unwrap();
+    assert!(artifact.contains("I am at [masked:known:1]/openai/v1."), "{artifact}");
+    // The token of a replay is another one, and stands for it.
+    let replayed = project.run(&["replay", "last", "--", "sh", "-c", agent]);
+    assert!(replayed.stderr.contains("reproduced: "), "{}", replayed.stderr);
+}
+
 /// A value that stands in a message, and is used as a credential by a later request: what was written stays, and the events are
 /// named with the command that withholds them.
 #[test]

@@ -49,6 +49,8 @@ pub(super) async fn run(
         .map_err(|error| CommandError::impossible(format!("no port on 127.0.0.1 to listen on: {error}")))?;
     let token = GatewayToken::generate().map_err(impossible)?;
     let writer = recording.writer.clone();
+    // An agent may quote its gateway's address, which is good for as long as the agent runs.
+    writer.add_secret(token.as_str().as_bytes());
     let gateway =
         Gateway::start(listener, token, GatewayMode::Record(Box::new(recording))).map_err(impossible)?;
     let signals = SignalForwarder::listen().map_err(impossible)?;

@@ -362,6 +362,7 @@ impl ReplayArgs {
         let report = reenact_gateway::report_url(address, &setup.token);
         environment.retain(|(name, _)| name != vendors::REPORT_URL_VARIABLE);
         environment.push((vendors::REPORT_URL_VARIABLE.into(), report.into()));
+        setup.player.add_secret(player::rule::KNOWN, setup.token.as_str().as_bytes());
         for dummy in vendors::replace_credentials(environment, |vendor| setup.called.contains(vendor)) {
             setup.player.add_secret(player::rule::ENVIRONMENT, dummy.as_bytes());
         }
