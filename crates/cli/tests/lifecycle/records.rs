@@ -101,6 +101,59 @@ fn the_artifact_goes_where_it_is_told() {
     project.run(&[&["record", "--force"], &record[1..]].concat()).expect(0, "...\n", "");
 }
 
+/// The suffix says what is written; the whole run stays in the state folder, and is the last one.
+#[test]
+fn the_format_that_the_name_says() {
+    let project = TestProject::new(Script::travel());
+    for (out, written, verified) in [
+        ("run.rpk", "run.rpk", "run.rpk  rpk/1.0"),
+        ("run.model_io.json", "run.model_io.json", "run.model_io.json  model-io/1.0.0"),
+        ("session/", "session", "session/REPLAY.jsonl  replay-jsonl/1"),
+        ("run.tar.gz", "run.tar.gz", "run.tar.gz  replay-bundle/1"),
+    ] {
+        let record = ["record", "--out", out, "--", REENACT, "demo-agent"];
+        project.run(&record).expect(
+            0,
+            "...\nmodel: Booked: [..]\n",
+            &format!(
+                "reenact: recorded 4 model calls and 3 tool calls, [..] → {written} ([..]; [..] things have no place in it, the whole run is [..])\n\
+                 ...\nreenact: next: reenact show last, reenact replay last -- [..]\n...\n"
+            ),
+        );
+        let passed_over =
+            if written == "session" { "reenact: session: 1 other file passed over\n" } else { "" };
+        project.run(&["verify", written]).expect(0, &format!("{verified}\n...\n"), passed_over);
+        project.run(&["show", "last"]).expect(
+            0,
+            "PASS  intact, and signed by a key that you trust [..]\n...\n",
+            "",
+        );
+        // The agent is not started in vain.
+        let taken = format!("reenact: {written}: there is such a file already; give another name\n");
+        project.run(&record).expect(125, "", &taken);
+        let again = project.run(&[&["record", "-q", "--force"], &record[1..]].concat());
+        match out.ends_with('/') {
+            false => again.expect(0, "...\n", ""),
+            // A folder may hold anything, so it is never replaced.
+            true => again.expect(125, "", &taken),
+        };
+    }
+}
+
+/// A name that says nothing is refused before the agent starts.
+#[test]
+fn a_name_that_says_no_format() {
+    let project = TestProject::new(Script::travel());
+    for out in ["run.json", "run", "run.txt", "run.rer", "run.tgz", "-"] {
+        project.run(&["record", "--out", out, "--", "sh", "-c", "echo started"]).expect(
+            125,
+            "",
+            "error: invalid value '[..]' for '--out <FILE>': the end of the name says what is written: [..]\n...\n",
+        );
+    }
+    assert!(!project.folder.state().exists());
+}
+
 #[test]
 fn a_bundle_where_one_is_wanted() {
     let project = TestProject::new(Script::travel());

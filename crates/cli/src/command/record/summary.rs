@@ -156,20 +156,26 @@ impl FinishedRecording<'_> {
         }
     }
 
-    /// Returns where the record is: the file of `--out`, else the last digits of the run's id, with its size and the key of
-    /// `--key`.
+    /// Returns where the record is: the file of `--out`, else the last digits of the run's id, with its size, the key of
+    /// `--key`, and how much has no place in the format of `--out`.
     fn place(&self) -> String {
         let artifact = &self.sealed.artifact;
         let mut size = quantity::size(artifact.size);
         if self.options.key.is_some() {
             size.push_str(&format!(", key \"{}\"", self.prepared.signing.name));
         }
+        let id = self.run.map(Run::id).unwrap_or_default();
+        let digits = id.get(id.len().saturating_sub(ID_DIGITS)..).unwrap_or(id);
+        if let lost @ 1.. = self.sealed.lost as u64 {
+            let verb = if lost == 1 { "has" } else { "have" };
+            size.push_str(&format!(
+                "; {} {verb} no place in it, the whole run is {digits}",
+                quantity::count(lost, "thing")
+            ));
+        }
         match &self.options.out {
             Some(_) => format!("{} ({size})", Shown::whole(&artifact.path.to_string_lossy())),
-            None => {
-                let id = self.run.map(Run::id).unwrap_or_default();
-                format!("{} ({size})", id.get(id.len().saturating_sub(ID_DIGITS)..).unwrap_or(id))
-            }
+            None => format!("{digits} ({size})"),
         }
     }
 
