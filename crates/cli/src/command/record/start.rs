@@ -62,6 +62,8 @@ impl Preparation {
             ));
         }
         let prices = options.prices.as_deref().map_or_else(|| Ok(PriceTable::list_prices()), prices::load)?;
+        // Where there is no home at all there is no place for a key either; the place for runs is the one to be named.
+        runs::run_store()?;
         let mut signing = RecordingKey::load(options.key.as_ref())?;
         authority::add_keys(envelope.as_ref(), &mut signing.known)?;
         let config = UserConfig::require()?;
