@@ -319,5 +319,12 @@ fn known_agents_are_listed_with_what_is_installed() {
          Gemini CLI (gemini)  not found in PATH; login: none was found\n...\n",
         "",
     );
+    // Several settings may have one consequence, which is told once.
+    for agent in listed["agents"].as_array().unwrap() {
+        let told: Vec<&str> =
+            agent["unrecorded"].as_array().unwrap().iter().map(|calls| calls.as_str().unwrap()).collect();
+        let once: std::collections::BTreeSet<&str> = told.iter().copied().collect();
+        assert_eq!(once.len(), told.len(), "{agent}");
+    }
     assert!(!agents.project.folder.state().exists(), "doctor agents wrote something");
 }
