@@ -215,6 +215,27 @@ fn calls_that_cannot_be_recorded_are_named_before_the_agent_starts() {
     );
 }
 
+/// What is known of such an agent stands at the end, too, where the user looks.
+#[test]
+fn an_agent_that_sends_nothing_is_told_what_to_do() {
+    let agents = AgentProject::new();
+    fs::write(agents.bin.join("codex"), "#!/bin/sh\n").unwrap();
+    agents.run(&["record", "codex", "exec", "hi"]).expect(
+        0,
+        "",
+        "reenact: nothing was recorded: codex sent no request here, although it was told to; what it was told: reenact record --dry-run codex exec hi\n...\n",
+    );
+    agents.write_home(".codex/config.toml", "model_provider = \"amazon-bedrock\"\n");
+    let calls = "not recorded: calls to Amazon Bedrock, which signs the address";
+    agents.run(&["record", "codex", "exec", "hi"]).expect(
+        0,
+        "",
+        &format!(
+            "reenact: {calls}\nreenact: nothing was recorded: codex sent no request here; {calls}\n...\n"
+        ),
+    );
+}
+
 #[test]
 fn a_dry_run_tells_what_would_be_set() {
     let agents = AgentProject::new();

@@ -254,7 +254,7 @@ fn gaps_of_one_kind_are_one() {
     project.run(&["record", "--", "bash", "-c", agent]).expect(
         0,
         &"HTTP/1.1 426 [..]\n".repeat(3),
-        "reenact: nothing was recorded: the agent did come here, but with what cannot be recorded (3 WebSocket upgrades refused)\n\
+        "reenact: nothing was recorded: the agent did come here, but with what cannot be recorded (3 WebSocket upgrades refused); set the agent to plain HTTP, if it speaks that\n\
          reenact: recorded 0 model calls and 0 tool calls, [..]; no policy was set → [..]; not recorded: 3 WebSocket upgrades refused\n\
          reenact: next: [..]\n...\n",
     );

@@ -80,7 +80,7 @@ impl FinishedRecording<'_> {
     fn lines(&self) -> Vec<String> {
         let summary = self.run.map(|run| run.summary_at(&self.prepared.prices)).unwrap_or_default();
         let missing = self.run.and_then(|run| missing_line(run, &summary, self.sealed.unseen_files));
-        let mut lines = match self.nothing_line() {
+        let mut lines = match self.nothing_line(&summary) {
             Some(nothing) => {
                 let rest = missing.map(|missing| format!("; {missing}")).unwrap_or_default();
                 vec![nothing, format!("{}{rest}", self.outcome_line(&summary))]
@@ -94,7 +94,7 @@ impl FinishedRecording<'_> {
 
     /// Returns the line of a run in which no call was recorded: why that may be, and what to do. `None` if there was one, or if the
     /// policy denied what there was.
-    fn nothing_line(&self) -> Option<String> {
+    fn nothing_line(&self, summary: &Summary) -> Option<String> {
         let counts = &self.sealed.counts;
         let is_denied = |run: &Run| run.events().any(|event| event.kind() == Some(EventType::StepBlocked));
         if counts.model_calls + counts.http_calls > 0 || self.run.is_some_and(is_denied) {
@@ -102,16 +102,24 @@ impl FinishedRecording<'_> {
         }
         let refused = self.run.map(gap_parts).unwrap_or_default();
         if !refused.is_empty() {
+            let is_websocket = refused.iter().any(|part| part.contains("WebSocket upgrade"));
+            let advice = if is_websocket { "; set the agent to plain HTTP, if it speaks that" } else { "" };
             return Some(format!(
-                "nothing was recorded: the agent did come here, but with what cannot be recorded ({})",
+                "nothing was recorded: the agent did come here, but with what cannot be recorded ({}){advice}",
                 refused.join(", ")
             ));
         }
         if let Some(agent) = self.prepared.agent.recorded() {
-            return Some(format!(
-                "nothing was recorded: {} sent no request here, although it was told to; what it was told: reenact record --dry-run, reenact doctor agents",
-                Shown::new(agent.name)
-            ));
+            let name = Shown::new(agent.name);
+            // What is known of this agent as it is set up, with what to do, was said at the start, before all that it printed.
+            let known = self.prepared.agent.unrecorded();
+            return Some(match known.as_slice() {
+                [] => format!(
+                    "nothing was recorded: {name} sent no request here, although it was told to; what it was told: reenact record --dry-run {}",
+                    command_line(&summary.command)
+                ),
+                known => format!("nothing was recorded: {name} sent no request here; {}", known.join("; ")),
+            });
         }
         let variables = vendors::base_variables();
         Some(format!(
