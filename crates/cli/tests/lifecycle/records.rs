@@ -258,6 +258,11 @@ fn gaps_of_one_kind_are_one() {
          reenact: recorded 0 model calls and 0 tool calls, [..]; no policy was set → [..]; not recorded: 3 WebSocket upgrades refused\n\
          reenact: next: [..]\n...\n",
     );
+    project.run(&["show"]).expect(
+        0,
+        "PASS  [..]\n...\ncalls   0 model calls, 0 tool calls, 3 gaps\n\n  [..]  rer.capture.gap (3 times)\n[..]what: WebSocket to openai, [..]\n",
+        "",
+    );
 }
 
 /// Whether the tool was ever called, nobody saw.
