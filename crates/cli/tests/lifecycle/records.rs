@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use reenact_testkit::Script;
+use reenact_testkit::{AgentTask, Script, TaskReply, TaskTurn};
 
 use super::project::{REENACT, TestProject};
 
@@ -282,6 +282,44 @@ fn a_tool_that_is_asked_for_and_never_answered_is_told() {
         "reenact: recorded 1 model call and 0 tool calls, [..]; no policy was set → [..]\n\
          reenact: not recorded: 1 tool was asked for whose result was never seen\n\
          reenact: next: [..]\n...\n",
+    );
+}
+
+/// Gemini gives calls no ids, and Gemini CLI makes its own, which no answer has.
+#[test]
+fn a_tool_is_seen_by_what_it_was_asked_where_its_client_made_the_id() {
+    let call = |input: &str| TaskReply::Call { tool: "look".into(), input: input.into() };
+    let turns = vec![
+        TaskTurn { after: String::new(), reply: call(r#"{"day": 1, "at": "Vienna"}"#) },
+        TaskTurn { after: "sunny".into(), reply: call(r#"{"day": 2, "at": "Vienna"}"#) },
+        TaskTurn { after: "cloudy".into(), reply: TaskReply::Text("It is fine.".into()) },
+    ];
+    let project = TestProject::new(Script::task(AgentTask { turns, aside: String::new() }));
+    let agent = r#"
+        rest=${GOOGLE_GEMINI_BASE_URL#http://}; host=${rest%%/*}; path=/${rest#*/}/v1beta/models/gemini-2.5-flash:generateContent
+        tools='"tools":[{"functionDeclarations":[{"name":"look","description":"Looks."}]}]'
+        said='{"role":"user","parts":[{"text":"Weather?"}]}'
+        ask() {
+            body="{$tools,\"contents\":[$said]}"
+            exec 3<>"/dev/tcp/${host%:*}/${host#*:}"
+            printf 'POST %s HTTP/1.1\r\nhost: %s\r\ncontent-type: application/json\r\ncontent-length: %s\r\nconnection: close\r\n\r\n%s' "$path" "$host" "${#body}" "$body" >&3
+            cat <&3 > answer
+        }
+        tell() {
+            said="$said,{\"role\":\"model\",\"parts\":[{\"functionCall\":{\"id\":\"own_$1\",\"name\":\"look\",\"args\":{\"at\":\"Vienna\",\"day\":$1}}}]}"
+            said="$said,{\"role\":\"user\",\"parts\":[{\"functionResponse\":{\"id\":\"own_$1\",\"name\":\"look\",\"response\":{\"output\":\"$2\"}}}]}"
+        }
+        ask; tell 1 sunny; ask
+        [ "$0" = all ] && { tell 2 cloudy; ask; }
+        exit 0
+    "#;
+    let seen = "reenact: recorded 3 model calls and 2 tool calls, [..]\nreenact: next: [..]\n...\n";
+    project.run(&["record", "--", "bash", "-c", agent, "all"]).expect(0, "", seen);
+    project.run(&["record", "--", "bash", "-c", agent, "some"]).expect(
+        0,
+        "",
+        "reenact: recorded 2 model calls and 1 tool call, [..]\n\
+         reenact: not recorded: 1 tool was asked for whose result was never seen\nreenact: next: [..]\n",
     );
 }
 
