@@ -392,6 +392,19 @@ fn settings_of_qwen_name_the_upstream() {
     assert_eq!(machine.plan(&["qwen"]).variable("OPENAI_BASE_URL"), Some("https://env.example/v1"));
 }
 
+/// Its provider of Google takes three variables, and a key that opencode keeps itself.
+#[test]
+fn opencode_with_a_key_of_google_is_logged_in() {
+    for name in ["GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY"] {
+        let plan = Machine::new().variable(name, "AIza").plan(&["opencode"]);
+        assert_eq!(plan.login, LoginKind::ApiKey, "{name}");
+    }
+    let kept = r#"{"google": {"type": "api", "key": "AIza"}}"#;
+    let machine = Machine::new().file("home/.local/share/opencode/auth.json", kept);
+    assert_eq!(machine.plan(&["opencode"]).login, LoginKind::ApiKey);
+    assert_eq!(Machine::new().plan(&["opencode"]).login, LoginKind::None);
+}
+
 #[test]
 fn opencode_gets_addresses_where_its_settings_have_one() {
     let machine = Machine::new();
