@@ -162,7 +162,7 @@ fn facts(found: &OpenedRun, summary: &Summary) -> String {
         quantity::count(summary.model_calls as u64, "model call"),
         quantity::count(summary.tool_calls as u64, "tool call")
     ));
-    facts.extend(summary.cost().map(quantity::cost));
+    facts.extend(quantity::run_cost(summary));
     facts.join(", ")
 }
 

@@ -323,6 +323,34 @@ fn a_tool_is_seen_by_what_it_was_asked_where_its_client_made_the_id() {
     );
 }
 
+/// A line without a cost would read as one for nothing.
+#[test]
+fn a_cost_that_is_not_known_is_said_to_be() {
+    let project = TestProject::new(Script::echo());
+    let agent = r#"
+        rest=${OPENAI_BASE_URL#http://}; host=${rest%%/*}; path=/${rest#*/}/chat/completions
+        body='{"model":"own-model","messages":[{"role":"user","content":"Hello."}]}'
+        exec 3<>"/dev/tcp/${host%:*}/${host#*:}"
+        printf 'POST %s HTTP/1.1\r\nhost: %s\r\ncontent-type: application/json\r\ncontent-length: %s\r\nconnection: close\r\n\r\n%s' "$path" "$host" "${#body}" "$body" >&3
+        cat <&3 > answer
+    "#;
+    project.run(&["record", "--", "bash", "-c", agent]).expect(
+        0,
+        "",
+        "reenact: recorded 1 model call and 0 tool calls, [..] tokens in, [..] out, cost unknown, [..] (exit 0); [..]\n...\n",
+    );
+    project.run(&[]).expect(
+        0,
+        "last run  [..]\n          [..], 1 model call and 0 tool calls, cost unknown\n...\n",
+        "",
+    );
+    project.run(&["record", "--", "true"]).expect(
+        0,
+        "",
+        "...\nreenact: recorded 0 model calls and 0 tool calls, [..] ms (exit 0); [..]\n...\n",
+    );
+}
+
 #[test]
 fn calls_that_nobody_answered_are_told() {
     let mut project = TestProject::new(Script::travel());

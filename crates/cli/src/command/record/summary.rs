@@ -141,7 +141,7 @@ impl FinishedRecording<'_> {
                 format!(", {} tokens in, {} out", quantity::grouped(input), quantity::grouped(output))
             }
         };
-        let cost = summary.cost().map(|cost| format!(", {}", quantity::cost(cost))).unwrap_or_default();
+        let cost = quantity::run_cost(summary).map(|cost| format!(", {cost}")).unwrap_or_default();
         format!(
             "recorded {calls}{tokens}{cost}, {} ({}); {} → {}",
             quantity::duration(self.finished.duration),
