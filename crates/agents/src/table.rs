@@ -1,6 +1,6 @@
 //! The table of agents: the rows that are built in, and those of the user, which replace or extend them.
 //!
-//! To add an agent, add a file to `agents/` and a line to [`BUILT_IN`].
+//! To add an agent, add a file to `agents/` and a line to `BUILT_IN`.
 
 use std::fs;
 use std::io::Read;

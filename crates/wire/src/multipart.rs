@@ -1,7 +1,7 @@
 //! Forms in parts (`multipart/form-data`, RFC 7578), as uploads of sound and pictures are sent.
 //!
 //! Only what every server reads in one way is read: the body begins with its boundary, and each part has one name. Bodies that a lax
-//! server might still take are refused here, because an envelope judges what is read. Start reading at [`parts`].
+//! server might still take are refused here, because an envelope judges what is read. Start reading at `parts`.
 
 use std::borrow::Cow;
 
