@@ -108,7 +108,9 @@ const NPM_ADVICE: &str =
 /// Advice where a shell's text starts an agent by a path or a runner.
 const SHELL_ADVICE: &str =
     "the agent is started by a path inside of a shell's text: give its command to `reenact record` itself";
-
+/// Advice for an agent that a shell finds nowhere in `PATH`.
+pub(crate) const NO_PROGRAM_ADVICE: &str =
+    "the agent is not in PATH, so that none can stand before it: give its command to `reenact record` itself";
 /// Advice where a login shell would set `PATH` anew.
 const LOGIN_SHELL_ADVICE: &str = "a login shell sets PATH anew, so that the address cannot be given to the agent in its text: leave \
                                   the option out, or give its command to `reenact record` itself";

@@ -107,9 +107,12 @@ impl LaunchPlan {
         Ok(assembly)
     }
 
-    /// Returns what is set and why, for the record: without the gateway's address, and without what the user has set.
+    /// Returns what is set and why, for the record: without the gateway's address, and without what the user has set. Arguments that
+    /// cannot be given to the agent are not among them.
     pub fn observer(&self) -> Vec<ObserverNote> {
-        let notes = self.settings.iter().map(|setting| {
+        let has_place = !matches!(self.recognised.place, ArgumentsPlace::Nowhere(_));
+        let given = self.settings.iter().filter(|setting| has_place || !setting.needs_place());
+        let notes = given.map(|setting| {
             let text = |text: &String| {
                 self.expanded(text, setting, &|route| Some(format!("GATEWAY/{route}")))
                     .unwrap_or_else(|_| text.clone())

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use reenact_wire::{BaseVariable, VENDORS, Vendor};
 
-use crate::command::{ArgumentsPlace, OWN_ARGUMENTS_ADVICE, RecognisedCommand};
+use crate::command::{ArgumentsPlace, NO_PROGRAM_ADVICE, OWN_ARGUMENTS_ADVICE, RecognisedCommand};
 use crate::condition;
 use crate::effective::EffectiveVariables;
 use crate::installed;
@@ -218,10 +218,13 @@ impl LaunchPlan {
 
     /// Names the calls that do not reach the gateway because arguments cannot be given to the agent where the command has it.
     fn check_place(&mut self) {
-        let is_shim = matches!(self.recognised.place, ArgumentsPlace::Shim(_));
-        // A program before the agent adds arguments; it replaces none.
-        if is_shim && self.replaces_arguments() {
-            self.recognised.place = ArgumentsPlace::Nowhere(OWN_ARGUMENTS_ADVICE);
+        if let ArgumentsPlace::Shim(name) = &self.recognised.place {
+            if self.program(name).is_none() {
+                self.recognised.place = ArgumentsPlace::Nowhere(NO_PROGRAM_ADVICE);
+            } else if self.replaces_arguments() {
+                // A program before the agent adds arguments; it replaces none.
+                self.recognised.place = ArgumentsPlace::Nowhere(OWN_ARGUMENTS_ADVICE);
+            }
         }
         let is_lost = self.settings.iter().any(|setting| setting.is_lost_without_place(&self.effective));
         if let (ArgumentsPlace::Nowhere(advice), true) = (&self.recognised.place, is_lost) {
@@ -254,6 +257,11 @@ impl LaunchPlan {
 }
 
 impl PlannedSetting {
+    /// Returns true if it is an argument of the agent, which has to stand somewhere in the command.
+    pub(crate) fn needs_place(&self) -> bool {
+        matches!(self.row, SettingKind::Arguments(_) | SettingKind::Json { place: JsonPlace::Option(_), .. })
+    }
+
     /// Returns true if nothing else leads the agent to the gateway where arguments cannot be given to it.
     fn is_lost_without_place(&self, effective: &EffectiveVariables) -> bool {
         let mut variables = VENDORS.iter().flat_map(|vendor| vendor.base_variables());

@@ -232,7 +232,16 @@ fn an_agent_in_a_shells_text_that_cannot_be_led_is_said_not_to_be_recorded() {
         assert!(seen.launch.files.is_empty() && seen.launch.arguments.is_empty(), "{command:?}");
         let [said] = seen.plan.unrecorded.as_slice() else { panic!("{:?}", seen.plan.unrecorded) };
         assert!(said.starts_with("model calls of this command ("), "{said}");
+        // The record does not say of an argument that it was given.
+        assert_eq!(seen.plan.observer(), [], "{command:?}");
     }
+    let seen = machine.plan(&["bash", "-lc", "claude -p hi"]);
+    let set: Vec<String> = seen.observer().into_iter().map(|note| note.set).collect();
+    assert_eq!(set, ["_CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL=1", "ENABLE_TOOL_SEARCH=true"]);
+    // Nothing can stand before a program that is not there.
+    let absent = Machine::new().plan(&["sh", "-c", "codex exec hi"]);
+    assert!(absent.unrecorded[0].contains("not in PATH"), "{:?}", absent.unrecorded);
+    assert_eq!(absent.observer(), []);
     // Other arguments of the same option are no hindrance.
     let seen = machine.launch(&["sh", "-c", "codex -c 'model=\"x\"' exec hi"]);
     assert!(seen.launch.files.len() == 1 && seen.plan.unrecorded.is_empty());
@@ -381,6 +390,19 @@ fn settings_of_qwen_name_the_upstream() {
     assert_eq!(seen.plan.unrecorded.len(), 1);
     let machine = machine.variable("OPENAI_BASE_URL", "https://env.example/v1");
     assert_eq!(machine.plan(&["qwen"]).variable("OPENAI_BASE_URL"), Some("https://env.example/v1"));
+}
+
+/// Its provider of Google takes three variables, and a key that opencode keeps itself.
+#[test]
+fn opencode_with_a_key_of_google_is_logged_in() {
+    for name in ["GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY"] {
+        let plan = Machine::new().variable(name, "AIza").plan(&["opencode"]);
+        assert_eq!(plan.login, LoginKind::ApiKey, "{name}");
+    }
+    let kept = r#"{"google": {"type": "api", "key": "AIza"}}"#;
+    let machine = Machine::new().file("home/.local/share/opencode/auth.json", kept);
+    assert_eq!(machine.plan(&["opencode"]).login, LoginKind::ApiKey);
+    assert_eq!(Machine::new().plan(&["opencode"]).login, LoginKind::None);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use reenact_run::Summary;
 use reenact_run::summary::RunCost;
 
 /// Returns a number with its noun: `1 model call`, `2 model calls`. The plural is formed with `s`.
@@ -53,6 +54,13 @@ pub(crate) fn cost(cost: RunCost) -> String {
     } else {
         format!("about {amount}")
     }
+}
+
+/// Returns the cost of a run as people read it, or `cost unknown` if no call has a price and one may have cost something; `None` if
+/// there is nothing to cost.
+pub(crate) fn run_cost(summary: &Summary) -> Option<String> {
+    let unknown = || (summary.uncounted_calls() > 0).then(|| "cost unknown".to_owned());
+    summary.cost().map(cost).or_else(unknown)
 }
 
 /// Returns a size in powers of 1,000: `900 bytes`, `12.3 KB`, `4.5 MB`.

@@ -50,10 +50,13 @@ pub(crate) fn agent_environment(
                 .for_each(|name| set_variable(&mut environment, name, OsString::from(url))),
         }
     }
-    // Some clients read the upper-case name, others the lower-case one.
-    for name in ["NO_PROXY", "no_proxy"] {
-        let before = environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
-        let mut value = before.filter(|value| !value.is_empty()).unwrap_or_default();
+    // Some clients read the upper-case name, others the lower-case one, and many one only where the other is not set: the name that
+    // is new must not hide what the other says.
+    let before =
+        |name: &str| environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+    let (upper, lower) = (before("NO_PROXY"), before("no_proxy"));
+    for (name, own, other) in [("NO_PROXY", &upper, &lower), ("no_proxy", &lower, &upper)] {
+        let mut value = own.as_ref().or(other.as_ref()).cloned().unwrap_or_default();
         if !value.is_empty() {
             value.push(",");
         }
@@ -150,8 +153,17 @@ mod tests {
         assert_eq!(value(&after, "ANTHROPIC_BASE_URL"), Some("http://here/anthropic"));
         assert_eq!(value(&after, "GOOGLE_GEMINI_BASE_URL"), Some("http://here/gemini"));
         assert_eq!(value(&after, "NO_PROXY"), Some("a.example,127.0.0.1,localhost"));
-        assert_eq!(value(&after, "no_proxy"), Some("127.0.0.1,localhost"));
+        assert_eq!(value(&after, "no_proxy"), Some("a.example,127.0.0.1,localhost"));
         assert_eq!(value(&after, "PATH"), Some("/bin"));
+    }
+
+    #[test]
+    fn what_both_names_of_a_variable_said_stays_apart() {
+        let after = agent_environment(pairs(&[("NO_PROXY", "a.example"), ("no_proxy", "b.example")]), &[]);
+        assert_eq!(value(&after, "NO_PROXY"), Some("a.example,127.0.0.1,localhost"));
+        assert_eq!(value(&after, "no_proxy"), Some("b.example,127.0.0.1,localhost"));
+        let after = agent_environment(pairs(&[("NO_PROXY", "a.example"), ("no_proxy", "")]), &[]);
+        assert_eq!(value(&after, "no_proxy"), Some("127.0.0.1,localhost"));
     }
 
     #[test]

@@ -37,6 +37,9 @@ pub(super) struct OverviewArgs {
 /// Longest command that is shown whole, in characters.
 const MAX_COMMAND_CHARS: usize = 60;
 
+/// Next command where a run cannot be shown.
+const LIST: (&str, &str) = ("reenact runs list", "every run, and what became of it");
+
 impl OverviewArgs {
     /// Prints the last run and the commands that may come next, or how to record a first run.
     pub(super) fn run(&self) -> Result<u8, CommandError> {
@@ -45,17 +48,24 @@ impl OverviewArgs {
             self.no_run()
         } else {
             let found = stores.find_run(RunName::Last { back: 0 })?;
-            match found.store.state(found.id).map_err(|error| CommandError::impossible(error.to_string()))? {
-                StoredRun::Recording => self.open_run(found.id, "is being recorded now"),
+            let state = found.store.state(found.id);
+            match state.map_err(|error| CommandError::impossible(error.to_string()))? {
+                StoredRun::Recording => self.open_run(found.id, "is being recorded now", LIST),
+                StoredRun::Unsealed => self.open_run(
+                    found.id,
+                    "was not sealed: its recorder did not come to the end",
+                    ("reenact runs recover", "seals it, with all that had passed"),
+                ),
                 StoredRun::Sealed { .. } => {
                     let path = found.artifact()?;
                     self.sealed_run(found.id, &runs::open(path.as_os_str(), &KeyFileArgs::default())?)
                 }
                 _ => match found.store.sealed_artifact(found.id) {
                     Ok(path) => {
-                        self.open_run(found.id, &format!("is in {}", Shown::whole(&path.to_string_lossy())))
+                        let state = format!("is in {}", Shown::whole(&path.to_string_lossy()));
+                        self.open_run(found.id, &state, LIST)
                     }
-                    Err(error) => self.open_run(found.id, &format!("cannot be shown: {error}")),
+                    Err(error) => self.open_run(found.id, &format!("cannot be shown: {error}"), LIST),
                 },
             }
         };
@@ -75,8 +85,8 @@ impl OverviewArgs {
         format!("no run is recorded yet\n{}", next_lines(&next))
     }
 
-    /// Returns the state of a run that has no artifact to show, or not yet.
-    fn open_run(&self, id: RunId, state: &str) -> String {
+    /// Returns the state of a run that has no artifact to show, or not yet, and the command that comes next.
+    fn open_run(&self, id: RunId, state: &str, next: (&str, &str)) -> String {
         if self.json {
             let mut line = String::new();
             let mut object = PrintObjectWriter::open(&mut line);
@@ -85,11 +95,7 @@ impl OverviewArgs {
             object.close();
             return line + "\n";
         }
-        format!(
-            "{}  {}  {state}\nnext      reenact runs list\n",
-            paint(Tone::Title, "last run"),
-            short_id(id)
-        )
+        format!("{}  {}  {state}\n{}", paint(Tone::Title, "last run"), short_id(id), next_lines(&[next]))
     }
 
     /// Returns a sealed run with the commands that may come next.
@@ -156,7 +162,7 @@ fn facts(found: &OpenedRun, summary: &Summary) -> String {
         quantity::count(summary.model_calls as u64, "model call"),
         quantity::count(summary.tool_calls as u64, "tool call")
     ));
-    facts.extend(summary.cost().map(quantity::cost));
+    facts.extend(quantity::run_cost(summary));
     facts.join(", ")
 }
 

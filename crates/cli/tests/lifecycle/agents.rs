@@ -215,6 +215,27 @@ fn calls_that_cannot_be_recorded_are_named_before_the_agent_starts() {
     );
 }
 
+/// What is known of such an agent stands at the end, too, where the user looks.
+#[test]
+fn an_agent_that_sends_nothing_is_told_what_to_do() {
+    let agents = AgentProject::new();
+    fs::write(agents.bin.join("codex"), "#!/bin/sh\n").unwrap();
+    agents.run(&["record", "codex", "exec", "hi"]).expect(
+        0,
+        "",
+        "reenact: nothing was recorded: codex sent no request here, although it was told to; what it was told: reenact record --dry-run codex exec hi\n...\n",
+    );
+    agents.write_home(".codex/config.toml", "model_provider = \"amazon-bedrock\"\n");
+    let calls = "not recorded: calls to Amazon Bedrock, which signs the address";
+    agents.run(&["record", "codex", "exec", "hi"]).expect(
+        0,
+        "",
+        &format!(
+            "reenact: {calls}\nreenact: nothing was recorded: codex sent no request here; {calls}\n...\n"
+        ),
+    );
+}
+
 #[test]
 fn a_dry_run_tells_what_would_be_set() {
     let agents = AgentProject::new();
@@ -319,5 +340,12 @@ fn known_agents_are_listed_with_what_is_installed() {
          Gemini CLI (gemini)  not found in PATH; login: none was found\n...\n",
         "",
     );
+    // Several settings may have one consequence, which is told once.
+    for agent in listed["agents"].as_array().unwrap() {
+        let told: Vec<&str> =
+            agent["unrecorded"].as_array().unwrap().iter().map(|calls| calls.as_str().unwrap()).collect();
+        let once: std::collections::BTreeSet<&str> = told.iter().copied().collect();
+        assert_eq!(once.len(), told.len(), "{agent}");
+    }
     assert!(!agents.project.folder.state().exists(), "doctor agents wrote something");
 }

@@ -42,6 +42,11 @@ fn what_was_killed_is_sealed_and_said_to_be() {
         "",
         "reenact: run [..] was not sealed; seal it with: reenact runs recover [..]\n",
     );
+    project.run(&[]).expect(
+        0,
+        "last run  [..]  was not sealed: its recorder did not come to the end\nnext      reenact runs recover  seals it, with all that had passed\n",
+        "",
+    );
     project.run(&["runs", "recover"]).expect(
         0,
         "recovered [..]: 2 model calls and 1 tool call; [..]1 answer broke off\nsealed: [..]/state/runs/[..]/artifact.rer.json ([..])\n",

@@ -99,7 +99,7 @@ fn reenact_alone_tells_what_to_do_about_nothing() {
 fn reenact_alone_tells_a_run_that_goes_on() {
     let project = TestProject::new(Script::travel());
     let inside = project.run(&["record", "-q", REENACT]);
-    inside.expect(0, "last run  [..]  is being recorded now\nnext      reenact runs list\n", "");
+    inside.expect(0, "last run  [..]  is being recorded now\nnext      reenact runs list  every run, and what became of it\n", "");
     let inside = project.run(&["record", "-q", REENACT, "--json"]);
     inside.expect(0, "{\"run_id\":\"[..]\",\"unreadable\":\"is being recorded now\"}\n", "");
 }

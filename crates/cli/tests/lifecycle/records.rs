@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use reenact_testkit::Script;
+use reenact_testkit::{AgentTask, Script, TaskReply, TaskTurn};
 
 use super::project::{REENACT, TestProject};
 
@@ -99,6 +99,59 @@ fn the_artifact_goes_where_it_is_told() {
     // An existing file is not replaced, and the agent is not started in vain.
     project.run(&record).expect(125, "", "reenact: run.rer.json: [..]\n");
     project.run(&[&["record", "--force"], &record[1..]].concat()).expect(0, "...\n", "");
+}
+
+/// The suffix says what is written; the whole run stays in the state folder, and is the last one.
+#[test]
+fn the_format_that_the_name_says() {
+    let project = TestProject::new(Script::travel());
+    for (out, written, verified) in [
+        ("run.rpk", "run.rpk", "run.rpk  rpk/1.0"),
+        ("run.model_io.json", "run.model_io.json", "run.model_io.json  model-io/1.0.0"),
+        ("session/", "session", "session/REPLAY.jsonl  replay-jsonl/1"),
+        ("run.tar.gz", "run.tar.gz", "run.tar.gz  replay-bundle/1"),
+    ] {
+        let record = ["record", "--out", out, "--", REENACT, "demo-agent"];
+        project.run(&record).expect(
+            0,
+            "...\nmodel: Booked: [..]\n",
+            &format!(
+                "reenact: recorded 4 model calls and 3 tool calls, [..] → {written} ([..]; [..] things have no place in it, the whole run is [..])\n\
+                 ...\nreenact: next: reenact show last, reenact replay last -- [..]\n...\n"
+            ),
+        );
+        let passed_over =
+            if written == "session" { "reenact: session: 1 other file passed over\n" } else { "" };
+        project.run(&["verify", written]).expect(0, &format!("{verified}\n...\n"), passed_over);
+        project.run(&["show", "last"]).expect(
+            0,
+            "PASS  intact, and signed by a key that you trust [..]\n...\n",
+            "",
+        );
+        // The agent is not started in vain.
+        let taken = format!("reenact: {written}: there is such a file already; give another name\n");
+        project.run(&record).expect(125, "", &taken);
+        let again = project.run(&[&["record", "-q", "--force"], &record[1..]].concat());
+        match out.ends_with('/') {
+            false => again.expect(0, "...\n", ""),
+            // A folder may hold anything, so it is never replaced.
+            true => again.expect(125, "", &taken),
+        };
+    }
+}
+
+/// A name that says nothing is refused before the agent starts.
+#[test]
+fn a_name_that_says_no_format() {
+    let project = TestProject::new(Script::travel());
+    for out in ["run.json", "run", "run.txt", "run.rer", "run.tgz", "-"] {
+        project.run(&["record", "--out", out, "--", "sh", "-c", "echo started"]).expect(
+            125,
+            "",
+            "error: invalid value '[..]' for '--out <FILE>': the end of the name says what is written: [..]\n...\n",
+        );
+    }
+    assert!(!project.folder.state().exists());
 }
 
 #[test]
@@ -201,9 +254,14 @@ fn gaps_of_one_kind_are_one() {
     project.run(&["record", "--", "bash", "-c", agent]).expect(
         0,
         &"HTTP/1.1 426 [..]\n".repeat(3),
-        "reenact: nothing was recorded: the agent did come here, but with what cannot be recorded (3 WebSocket upgrades refused)\n\
+        "reenact: nothing was recorded: the agent did come here, but with what cannot be recorded (3 WebSocket upgrades refused); set the agent to plain HTTP, if it speaks that\n\
          reenact: recorded 0 model calls and 0 tool calls, [..]; no policy was set → [..]; not recorded: 3 WebSocket upgrades refused\n\
          reenact: next: [..]\n...\n",
+    );
+    project.run(&["show"]).expect(
+        0,
+        "PASS  [..]\n...\ncalls   0 model calls, 0 tool calls, 3 gaps\n\n  [..]  rer.capture.gap (3 times)\n[..]what: WebSocket to openai, [..]\n",
+        "",
     );
 }
 
@@ -224,6 +282,72 @@ fn a_tool_that_is_asked_for_and_never_answered_is_told() {
         "reenact: recorded 1 model call and 0 tool calls, [..]; no policy was set → [..]\n\
          reenact: not recorded: 1 tool was asked for whose result was never seen\n\
          reenact: next: [..]\n...\n",
+    );
+}
+
+/// Gemini gives calls no ids, and Gemini CLI makes its own, which no answer has.
+#[test]
+fn a_tool_is_seen_by_what_it_was_asked_where_its_client_made_the_id() {
+    let call = |input: &str| TaskReply::Call { tool: "look".into(), input: input.into() };
+    let turns = vec![
+        TaskTurn { after: String::new(), reply: call(r#"{"day": 1, "at": "Vienna"}"#) },
+        TaskTurn { after: "sunny".into(), reply: call(r#"{"day": 2, "at": "Vienna"}"#) },
+        TaskTurn { after: "cloudy".into(), reply: TaskReply::Text("It is fine.".into()) },
+    ];
+    let project = TestProject::new(Script::task(AgentTask { turns, aside: String::new() }));
+    let agent = r#"
+        rest=${GOOGLE_GEMINI_BASE_URL#http://}; host=${rest%%/*}; path=/${rest#*/}/v1beta/models/gemini-2.5-flash:generateContent
+        tools='"tools":[{"functionDeclarations":[{"name":"look","description":"Looks."}]}]'
+        said='{"role":"user","parts":[{"text":"Weather?"}]}'
+        ask() {
+            body="{$tools,\"contents\":[$said]}"
+            exec 3<>"/dev/tcp/${host%:*}/${host#*:}"
+            printf 'POST %s HTTP/1.1\r\nhost: %s\r\ncontent-type: application/json\r\ncontent-length: %s\r\nconnection: close\r\n\r\n%s' "$path" "$host" "${#body}" "$body" >&3
+            cat <&3 > answer
+        }
+        tell() {
+            said="$said,{\"role\":\"model\",\"parts\":[{\"functionCall\":{\"id\":\"own_$1\",\"name\":\"look\",\"args\":{\"at\":\"Vienna\",\"day\":$1}}}]}"
+            said="$said,{\"role\":\"user\",\"parts\":[{\"functionResponse\":{\"id\":\"own_$1\",\"name\":\"look\",\"response\":{\"output\":\"$2\"}}}]}"
+        }
+        ask; tell 1 sunny; ask
+        [ "$0" = all ] && { tell 2 cloudy; ask; }
+        exit 0
+    "#;
+    let seen = "reenact: recorded 3 model calls and 2 tool calls, [..]\nreenact: next: [..]\n...\n";
+    project.run(&["record", "--", "bash", "-c", agent, "all"]).expect(0, "", seen);
+    project.run(&["record", "--", "bash", "-c", agent, "some"]).expect(
+        0,
+        "",
+        "reenact: recorded 2 model calls and 1 tool call, [..]\n\
+         reenact: not recorded: 1 tool was asked for whose result was never seen\nreenact: next: [..]\n",
+    );
+}
+
+/// A line without a cost would read as one for nothing.
+#[test]
+fn a_cost_that_is_not_known_is_said_to_be() {
+    let project = TestProject::new(Script::echo());
+    let agent = r#"
+        rest=${OPENAI_BASE_URL#http://}; host=${rest%%/*}; path=/${rest#*/}/chat/completions
+        body='{"model":"own-model","messages":[{"role":"user","content":"Hello."}]}'
+        exec 3<>"/dev/tcp/${host%:*}/${host#*:}"
+        printf 'POST %s HTTP/1.1\r\nhost: %s\r\ncontent-type: application/json\r\ncontent-length: %s\r\nconnection: close\r\n\r\n%s' "$path" "$host" "${#body}" "$body" >&3
+        cat <&3 > answer
+    "#;
+    project.run(&["record", "--", "bash", "-c", agent]).expect(
+        0,
+        "",
+        "reenact: recorded 1 model call and 0 tool calls, [..] tokens in, [..] out, cost unknown, [..] (exit 0); [..]\n...\n",
+    );
+    project.run(&[]).expect(
+        0,
+        "last run  [..]\n          [..], 1 model call and 0 tool calls, cost unknown\n...\n",
+        "",
+    );
+    project.run(&["record", "--", "true"]).expect(
+        0,
+        "",
+        "...\nreenact: recorded 0 model calls and 0 tool calls, [..] ms (exit 0); [..]\n...\n",
     );
 }
 

@@ -97,6 +97,23 @@ fn without_a_place_for_runs_no_agent_starts() {
     }
 }
 
+/// Without a home there is no place for a key either; the place for runs is named, as what one variable mends.
+#[test]
+fn without_any_home_the_place_for_runs_is_named() {
+    let project = TestProject::new(Script::travel());
+    let mut command = project.command(&["record", "--", "touch", "started"]);
+    for name in ["REENACT_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "HOME"] {
+        command.env_remove(name);
+    }
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(125));
+    assert_eq!(
+        String::from_utf8(output.stderr).unwrap(),
+        "reenact: there is no place for runs: set REENACT_HOME to a folder, by its whole path\n"
+    );
+    assert_eq!(all_below(&project.folder.path()), Vec::<PathBuf>::new());
+}
+
 /// Earlier versions kept runs in `.reenact` of the project. They are found, and nothing is written there.
 #[test]
 fn runs_of_earlier_versions_are_only_read() {

@@ -108,8 +108,13 @@ impl ConvertArgs {
         let files = KeyFileArgs { key, hmac_key_file: self.hmac_key_file.clone() };
         let keys = runs::load_keys(&files)?;
         let source = source::open(&self.input, &keys, self.keep_source)?;
-        let conversion =
-            Conversion { to: self.to, out: &self.out, deny_loss: self.deny_loss, force: self.force };
+        let conversion = Conversion {
+            to: self.to,
+            out: &self.out,
+            deny_loss: self.deny_loss,
+            force: self.force,
+            replaces: false,
+        };
         let report = conversion.write(source, keys, || self.signing_key())?;
         output::print(&if self.json { report.json() } else { report.text() })?;
         match report.digest {

@@ -1,4 +1,4 @@
-//! The output of a conversion: written whole or not at all, and never over something else.
+//! The output of a conversion: written whole or not at all, and over a file that is there only where that was asked for.
 //!
 //! One file is created durably under its name. A folder is filled under a temporary name and renamed at the end.
 
@@ -34,12 +34,14 @@ pub(super) fn verify_output(converted: &Converted, keys: &Keys) -> Report {
     }
 }
 
-/// Writes the converted files, and returns the SHA-256 of the main one.
-pub(super) fn write(out: &Path, converted: &Converted) -> Result<Digest, CommandError> {
+/// Writes the converted files, and returns the SHA-256 of the main one. A file that is there is left alone unless `replaces`;
+/// a folder is in any case.
+pub(super) fn write(out: &Path, converted: &Converted, replaces: bool) -> Result<Digest, CommandError> {
     let digest = converted.files.first().map_or(Digest::of(b""), |file| Digest::of(&file.bytes));
     match converted.files.as_slice() {
         [file] if !converted.is_folder => {
-            durable::create(out, &file.bytes, Readers::Owner).map_err(|error| write_error(out, &error))?;
+            let write = if replaces { durable::replace } else { durable::create };
+            write(out, &file.bytes, Readers::Owner).map_err(|error| write_error(out, &error))?;
         }
         files => write_folder(out, files)?,
     }

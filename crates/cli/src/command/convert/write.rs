@@ -1,6 +1,6 @@
 //! One conversion from end to end: the source is checked, converted, verified as the reader will, and written.
 //!
-//! `convert` and `share` both start here, at [`Conversion::write`].
+//! `convert`, `share` and `record --out` start here, at [`Conversion::write`].
 
 use std::path::Path;
 
@@ -23,12 +23,14 @@ use super::target;
 /// Conversion of a record to a format, and the conditions under which it is written.
 pub(in crate::command) struct Conversion<'a> {
     pub(in crate::command) to: FormatId,
-    /// Path of the file or the folder to write, which must not exist.
+    /// Path of the file or the folder to write.
     pub(in crate::command) out: &'a Path,
     /// Write nothing if anything would be lost.
     pub(in crate::command) deny_loss: bool,
     /// Convert a record that does not verify.
     pub(in crate::command) force: bool,
+    /// Replace a file that is there; a folder never is.
+    pub(in crate::command) replaces: bool,
 }
 
 impl Conversion<'_> {
@@ -86,7 +88,7 @@ impl Conversion<'_> {
             keys.add_supplied(key.public_key());
         }
         self.check_output(&report.converted, &keys)?;
-        report.digest = Some(target::write(self.out, &report.converted)?);
+        report.digest = Some(target::write(self.out, &report.converted, self.replaces)?);
         Ok(report)
     }
 

@@ -1,5 +1,7 @@
 //! `reenact doctor agents`: the agents that are known, where they are installed here, and what would be set for each.
 
+use std::collections::BTreeSet;
+
 use reenact_agents::installed::{self, InstalledAgent};
 use reenact_agents::row::SetRow;
 use reenact_agents::{AgentRow, LaunchPlan, LocalEnvironment, LoginKind, ObserverNote};
@@ -88,17 +90,25 @@ fn page(found: &[AgentFinding<'_>]) -> String {
         let notes = settings.as_ref().map(Vec::as_slice).unwrap_or_default();
         let mut others: Vec<&SetRow> =
             row.set.iter().filter(|set| !notes.iter().any(|note| note.why == set.why)).collect();
-        others.dedup_by_key(|set| &set.why);
+        let mut told = BTreeSet::new();
+        others.retain(|set| told.insert((set.place(), &set.why)));
         for other in others {
             let word = if other.leave.is_some() { "leave" } else { "set" };
             let (name, why) = (Shown::new(other.place()), Shown::whole(&other.why));
             text.push_str(&format!("  may {word}  {name}\n        {why}\n"));
         }
-        for calls in &row.unrecorded {
-            text.push_str(&format!("  not recorded: {}\n", Shown::whole(&calls.what)));
+        for calls in unrecorded(row) {
+            text.push_str(&format!("  not recorded: {}\n", Shown::whole(calls)));
         }
     }
     text + "\nany other command gets the variables of all vendors; `reenact record --dry-run CMD` tells of one command\n"
+}
+
+/// Returns the calls of an agent that are not recorded, each once: several settings may have the same consequence.
+fn unrecorded(row: &AgentRow) -> Vec<&str> {
+    let mut told = BTreeSet::new();
+    let calls = row.unrecorded.iter().map(|calls| calls.what.as_str());
+    calls.filter(|what| told.insert(*what)).collect()
 }
 
 fn json(found: &[AgentFinding<'_>]) -> String {
@@ -122,8 +132,7 @@ fn json(found: &[AgentFinding<'_>]) -> String {
             entry.close();
         });
         agent.string("error", settings.as_ref().err().map(String::as_str));
-        let unrecorded: Vec<&str> = row.unrecorded.iter().map(|calls| calls.what.as_str()).collect();
-        agent.strings("unrecorded", &unrecorded);
+        agent.strings("unrecorded", &unrecorded(row));
         print::write_list(&row.varies, agent.name("varies"), |place, out| {
             let mut entry = PrintObjectWriter::open(out);
             entry.string("path", place.path.as_str());

@@ -18,14 +18,6 @@ use crate::output::{self, CommandError};
 use crate::quantity;
 use crate::sealed_record::SealedRecord;
 
-/// Suffix of a path that asks for a bundle.
-const BUNDLE_SUFFIX: &str = ".rer.tar.gz";
-
-/// Returns the path if it asks for a bundle, by its suffix.
-pub(super) fn requested(out: Option<&Path>) -> Option<&Path> {
-    out.filter(|out| out.to_string_lossy().ends_with(BUNDLE_SUFFIX))
-}
-
 /// Packs the sealed artifact, which was read back, into a bundle, and returns the seal with the path of the file that was written. The artifact
 /// stays in the state folder. If a reported file is absent, the artifact is written beside, and a notice says so.
 ///

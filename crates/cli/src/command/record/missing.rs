@@ -3,10 +3,10 @@
 //!
 //! Start reading at [`missing_line`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use reenact_formats::rer::payload::CaptureGapView;
-use reenact_json::Shown;
+use reenact_json::{Jcs, Limits, Shown, Value, canonical};
 use reenact_run::{EventType, Run, Summary};
 
 use crate::command::show::addresses_text;
@@ -97,6 +97,15 @@ fn unanswered_part(run: &Run) -> Option<String> {
     Some(format!("{}{why}", problems.join(", ")))
 }
 
+/// Name of a tool, and the input of a call in canonical form.
+type CallForm = (String, Vec<u8>);
+
+/// Returns JSON in canonical form; as it is if it is none.
+fn canonical_text(text: &[u8]) -> Vec<u8> {
+    let parsed = Value::parse(text, &Limits::default()).ok();
+    parsed.and_then(|value| canonical::to_vec(value, Jcs).ok()).unwrap_or_else(|| text.to_vec())
+}
+
 /// Returns how many tools the models asked for, and no result of which came by: an agent that tells results in words of its own,
 /// or ends before, leaves no tool call in the record. `None` where a tool was denied, or a payload withheld: which calls those were,
 /// no event says.
@@ -104,17 +113,32 @@ fn unseen_results_part(run: &Run, summary: &Summary) -> Option<String> {
     if summary.withheld > 0 || summary.kinds.contains_key(&Some(EventType::StepBlocked)) {
         return None;
     }
-    let seen: BTreeSet<String> = run
-        .tool_calls()
-        .filter(|tool| tool.returned.is_some())
-        .filter_map(|tool| tool.call().ok()?.tool_call_id.map(|id| id.into_owned()))
-        .collect();
+    let mut seen: BTreeMap<String, CallForm> = BTreeMap::new();
+    for tool in run.tool_calls().filter(|tool| tool.returned.is_some()) {
+        let Ok(call) = tool.call() else { continue };
+        let input = call.input.as_ref().map(|input| canonical_text(input.text())).unwrap_or_default();
+        let id = call.tool_call_id.unwrap_or_default().into_owned();
+        seen.insert(id, (call.tool.into_owned(), input));
+    }
     // An answer may be read twice, such as by a client that asks again.
-    let mut unseen = BTreeSet::new();
+    let mut asked: BTreeMap<String, CallForm> = BTreeMap::new();
     for exchange in run.exchanges() {
         let Some(message) = exchange.facts().message else { continue };
-        unseen.extend(message.tool_calls.into_iter().map(|call| call.id).filter(|id| !seen.contains(id)));
+        for call in message.tool_calls {
+            asked.insert(call.id, (call.name, canonical_text(call.input.as_bytes())));
+        }
     }
+    let mut unseen = asked;
+    unseen.retain(|id, _| seen.remove(id).is_none());
+    // Where a vendor gives calls no ids, as Gemini does, a client may make ids of its own: such a call is known by what it says.
+    let mut renamed: Vec<CallForm> = seen.into_values().collect();
+    unseen.retain(|_, form| match renamed.iter().position(|seen| seen == form) {
+        Some(at) => {
+            renamed.swap_remove(at);
+            false
+        }
+        None => true,
+    });
     match unseen.len() as u64 {
         0 => None,
         1 => Some("1 tool was asked for whose result was never seen".to_owned()),

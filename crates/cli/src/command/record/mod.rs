@@ -6,7 +6,7 @@
 //! 2. A run is begun in the state folder, with a journal and a write-ahead log in memory.
 //! 3. The gateway listens on 127.0.0.1, and the agent is started with its clients pointed at the gateway (`agent`).
 //! 4. When the agent has ended, the journal is closed and sealed into an artifact. The artifact is verified from the disk, the
-//!    journal removed, and a bundle packed if one was asked for (`seal`).
+//!    journal removed, and a bundle packed or another format written if one was asked for (`seal`).
 //! 5. A summary is printed to standard error (`summary`).
 //!
 //! Start reading at [`RecordArgs::run`]; the options are in `options`.
@@ -16,9 +16,11 @@ mod approvers;
 mod authority;
 mod bundle_out;
 mod command_words;
+mod converted_out;
 mod late_secrets;
 mod missing;
 mod options;
+mod out_path;
 mod policy_summary;
 mod seal;
 mod signing;
@@ -32,6 +34,7 @@ pub(crate) use command_words::shell_quoted;
 pub(super) use late_secrets::late_secrets_notice;
 pub(crate) use options::RecordArgs;
 
+use self::out_path::OutForm;
 use self::start::Preparation;
 use crate::agent::PlannedAgent;
 use crate::output::{self, CommandError};
@@ -91,7 +94,7 @@ impl RecordArgs {
         let sealed = seal::seal(recorder, &finished, files, &prepared.signing, self)?;
         let code = summary::print(self, &prepared, &finished, &sealed);
         let path = &sealed.artifact.path;
-        let is_bundle = self.bundle_path().is_some_and(|bundle| bundle == path);
+        let is_bundle = self.out.as_ref().is_some_and(|out| out.form == OutForm::Bundle && out.path == *path);
         if let Some(notice) = late_secrets_notice(&sealed.late_secrets, &self.run_name(path), is_bundle) {
             output::print_notice(&notice);
         }

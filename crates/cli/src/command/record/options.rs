@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::ValueHint;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use reenact_keys::KeyName;
 use reenact_record::{Durability, PolicyMode};
 
-use super::bundle_out;
 use super::command_words::shell_quoted;
+use super::out_path::{OutForm, OutPath, out_path};
 use crate::agent::AgentOptions;
 use crate::upstreams;
 
@@ -26,9 +27,10 @@ use crate::upstreams;
     after_help = "Examples:\n  reenact record python agent.py\n  reenact record --out run.rer.json node agent.js --fast\n  reenact record --upstream openai=http://localhost:8080/v1 ./agent\n  reenact record --dry-run codex exec \"fix the tests\"\n  reenact record --upstream together_ai=https://api.together.xyz/v1 ./agent"
 )]
 pub(crate) struct RecordArgs {
-    /// Put the artifact here, instead of into the state folder; a name that ends in .rer.tar.gz gets a bundle of it
-    #[arg(long, value_name = "FILE")]
-    pub(super) out: Option<PathBuf>,
+    /// Write the run here, as the end of the name says: *.rer.json (the artifact, which is then not in the state folder),
+    /// *.rer.tar.gz (a bundle of it), *.rpk, *model_io.json, NAME/ (REPLAY.jsonl and its companions), *.tar.gz (a Replay Bundle)
+    #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().try_map(|value| out_path(&value)))]
+    pub(super) out: Option<OutPath>,
 
     /// Overwrite the file that --out names
     #[arg(long, requires = "out")]
@@ -114,17 +116,14 @@ impl From<PolicyModeArg> for PolicyMode {
 }
 
 impl RecordArgs {
-    /// Returns the path of `--out` if it asks for a bundle.
-    pub(super) fn bundle_path(&self) -> Option<&Path> {
-        bundle_out::requested(self.out.as_deref())
-    }
-
     /// Returns the name of this run for the commands that the summary suggests: the path that was written for `--out`,
-    /// or `last`.
+    /// or `last`, also where the run was written in another format, which holds less of it.
     pub(super) fn run_name(&self, written: &Path) -> String {
         match &self.out {
-            Some(_) => shell_quoted(&written.to_string_lossy()),
-            None => "last".into(),
+            Some(out) if !matches!(out.form, OutForm::Converted(_)) => {
+                shell_quoted(&written.to_string_lossy())
+            }
+            _ => "last".into(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The end of a recording: the journal is closed, and sealed into an artifact or packed into a bundle.
+//! The end of a recording: the journal is closed, and sealed into an artifact, and made into what `--out` asks for.
 //!
 //! The artifact is read back from the disk and verified, as a reader would; only then does the journal go.
 
@@ -11,27 +11,30 @@ use reenact_run::OpenedRecord;
 use reenact_verify::{Keys, Options};
 
 use super::agent::{FinishedAgent, run_status};
-use super::bundle_out;
 use super::options::RecordArgs;
+use super::out_path::{OutForm, OutPath};
 use super::signing::RecordingKey;
+use super::{bundle_out, converted_out};
 use crate::output::{self, CommandError};
 use crate::work_folder::NotSeen;
 
 /// A run that is sealed.
 pub(super) struct SealedRun {
-    /// File that was written.
+    /// File or folder that was written last: the artifact, or what `--out` asks for.
     pub(super) artifact: SealedArtifact,
-    /// That file, read back and verified.
+    /// The artifact or the bundle of it, read back and verified.
     pub(super) opened: OpenedRecord,
     /// Counts of the run.
     pub(super) counts: RunCounts,
+    /// Number of things in the record that have no place in the format of `--out`.
+    pub(super) lost: usize,
     /// Events that hold credentials which became known later.
     pub(super) late_secrets: Result<LateSecrets, RecordError>,
     /// Reason for which changed files are not in the record, if they are not.
     pub(super) unseen_files: Option<NotSeen>,
 }
 
-/// Ends the run as the agent ended, seals it, verifies it, and makes a bundle of it if `--out` asks for one.
+/// Ends the run as the agent ended, seals it, verifies it, and makes of it what `--out` asks for.
 ///
 /// # Errors
 ///
@@ -63,12 +66,22 @@ pub(super) fn seal(
             "the run is sealed and verified, and its journal is still there: {error}"
         ));
     }
-    let Some(bundle) = options.bundle_path() else {
-        return Ok(SealedRun { artifact: sealed, opened, counts, late_secrets, unseen_files });
+    let (artifact, opened, lost) = match &options.out {
+        Some(OutPath { path, form: OutForm::Bundle }) => {
+            let artifact = bundle_out::write(sealed, opened, &signing.key, path, options.force)?;
+            let (opened, _) = read_back(&artifact, &signing.known)?;
+            (artifact, opened, 0)
+        }
+        Some(OutPath { path, form: OutForm::Converted(to) }) => {
+            let written = converted_out::write(&sealed, opened, &signing.known, *to, path, options.force)?;
+            // The summary is that of the whole run, which the conversion has used up.
+            let (opened, _) = read_back(&sealed, &signing.known)?;
+            let artifact = SealedArtifact { path: path.clone(), size: written.size, ..sealed };
+            (artifact, opened, written.lost)
+        }
+        Some(OutPath { form: OutForm::Artifact, .. }) | None => (sealed, opened, 0),
     };
-    let artifact = bundle_out::write(sealed, opened, &signing.key, bundle, options.force)?;
-    let (opened, _) = read_back(&artifact, &signing.known)?;
-    Ok(SealedRun { artifact, opened, counts, late_secrets, unseen_files })
+    Ok(SealedRun { artifact, opened, counts, lost, late_secrets, unseen_files })
 }
 
 /// Reads a file that was written back from the disk, and verifies it. Returns it with the digest of its bytes.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use reenact_formats::rer::approval::Approver;
 use reenact_gateway::{EnforcedPolicy, GatewayLimits, NetworkEnvironment, RecordingConfig};
-use reenact_keys::{KeyName, durable};
+use reenact_keys::KeyName;
 use reenact_record::approval::ApprovalQueue;
 use reenact_record::recorder::Recording;
 use reenact_record::wal::{self, WalDir};
@@ -17,6 +17,7 @@ use reenact_record::{
 use reenact_wire::price::PriceTable;
 
 use super::options::{PolicyModeArg, RecordArgs};
+use super::out_path::OutPath;
 use super::signing::RecordingKey;
 use super::{approvers, authority, impossible};
 use crate::agent::{PlannedAgent, overlay};
@@ -45,10 +46,8 @@ impl Preparation {
     /// Loads settings, envelope, prices and keys, and names approvers who are new. Nothing has been written yet.
     pub(super) fn load(options: &RecordArgs) -> Result<Self, CommandError> {
         let agent = PlannedAgent::new(&options.agent, &options.command, &options.upstream)?;
-        if let Some(bundle) = options.bundle_path() {
-            // A name that is taken is reported before the agent runs, not after.
-            durable::check_writable(bundle, options.force)
-                .map_err(|error| CommandError::unwritable(bundle, &error))?;
+        if let Some(out) = &options.out {
+            out.require_writable(options.force)?;
         }
         let settings = settings::load_current()?;
         // The option beats the project's settings.
@@ -63,6 +62,8 @@ impl Preparation {
             ));
         }
         let prices = options.prices.as_deref().map_or_else(|| Ok(PriceTable::list_prices()), prices::load)?;
+        // Where there is no home at all there is no place for a key either; the place for runs is the one to be named.
+        runs::run_store()?;
         let mut signing = RecordingKey::load(options.key.as_ref())?;
         authority::add_keys(envelope.as_ref(), &mut signing.known)?;
         let config = UserConfig::require()?;
@@ -117,9 +118,9 @@ impl Preparation {
             redaction: self.redaction.clone(),
             target: options
                 .out
-                .clone()
-                .filter(|_| options.bundle_path().is_none())
-                .map(|path| ArtifactTarget { path, replace: options.force }),
+                .as_ref()
+                .and_then(OutPath::artifact)
+                .map(|path| ArtifactTarget { path: path.to_owned(), replace: options.force }),
             ..RunStart::new(RunId::generate().map_err(impossible)?)
         };
         let store = runs::writable_run_store()?;

@@ -80,7 +80,7 @@ impl FinishedRecording<'_> {
     fn lines(&self) -> Vec<String> {
         let summary = self.run.map(|run| run.summary_at(&self.prepared.prices)).unwrap_or_default();
         let missing = self.run.and_then(|run| missing_line(run, &summary, self.sealed.unseen_files));
-        let mut lines = match self.nothing_line() {
+        let mut lines = match self.nothing_line(&summary) {
             Some(nothing) => {
                 let rest = missing.map(|missing| format!("; {missing}")).unwrap_or_default();
                 vec![nothing, format!("{}{rest}", self.outcome_line(&summary))]
@@ -94,7 +94,7 @@ impl FinishedRecording<'_> {
 
     /// Returns the line of a run in which no call was recorded: why that may be, and what to do. `None` if there was one, or if the
     /// policy denied what there was.
-    fn nothing_line(&self) -> Option<String> {
+    fn nothing_line(&self, summary: &Summary) -> Option<String> {
         let counts = &self.sealed.counts;
         let is_denied = |run: &Run| run.events().any(|event| event.kind() == Some(EventType::StepBlocked));
         if counts.model_calls + counts.http_calls > 0 || self.run.is_some_and(is_denied) {
@@ -102,16 +102,24 @@ impl FinishedRecording<'_> {
         }
         let refused = self.run.map(gap_parts).unwrap_or_default();
         if !refused.is_empty() {
+            let is_websocket = refused.iter().any(|part| part.contains("WebSocket upgrade"));
+            let advice = if is_websocket { "; set the agent to plain HTTP, if it speaks that" } else { "" };
             return Some(format!(
-                "nothing was recorded: the agent did come here, but with what cannot be recorded ({})",
+                "nothing was recorded: the agent did come here, but with what cannot be recorded ({}){advice}",
                 refused.join(", ")
             ));
         }
         if let Some(agent) = self.prepared.agent.recorded() {
-            return Some(format!(
-                "nothing was recorded: {} sent no request here, although it was told to; what it was told: reenact record --dry-run, reenact doctor agents",
-                Shown::new(agent.name)
-            ));
+            let name = Shown::new(agent.name);
+            // What is known of this agent as it is set up, with what to do, was said at the start, before all that it printed.
+            let known = self.prepared.agent.unrecorded();
+            return Some(match known.as_slice() {
+                [] => format!(
+                    "nothing was recorded: {name} sent no request here, although it was told to; what it was told: reenact record --dry-run {}",
+                    command_line(&summary.command)
+                ),
+                known => format!("nothing was recorded: {name} sent no request here; {}", known.join("; ")),
+            });
         }
         let variables = vendors::base_variables();
         Some(format!(
@@ -133,7 +141,7 @@ impl FinishedRecording<'_> {
                 format!(", {} tokens in, {} out", quantity::grouped(input), quantity::grouped(output))
             }
         };
-        let cost = summary.cost().map(|cost| format!(", {}", quantity::cost(cost))).unwrap_or_default();
+        let cost = quantity::run_cost(summary).map(|cost| format!(", {cost}")).unwrap_or_default();
         format!(
             "recorded {calls}{tokens}{cost}, {} ({}); {} → {}",
             quantity::duration(self.finished.duration),
@@ -156,20 +164,26 @@ impl FinishedRecording<'_> {
         }
     }
 
-    /// Returns where the record is: the file of `--out`, else the last digits of the run's id, with its size and the key of
-    /// `--key`.
+    /// Returns where the record is: the file of `--out`, else the last digits of the run's id, with its size, the key of
+    /// `--key`, and how much has no place in the format of `--out`.
     fn place(&self) -> String {
         let artifact = &self.sealed.artifact;
         let mut size = quantity::size(artifact.size);
         if self.options.key.is_some() {
             size.push_str(&format!(", key \"{}\"", self.prepared.signing.name));
         }
+        let id = self.run.map(Run::id).unwrap_or_default();
+        let digits = id.get(id.len().saturating_sub(ID_DIGITS)..).unwrap_or(id);
+        if let lost @ 1.. = self.sealed.lost as u64 {
+            let verb = if lost == 1 { "has" } else { "have" };
+            size.push_str(&format!(
+                "; {} {verb} no place in it, the whole run is {digits}",
+                quantity::count(lost, "thing")
+            ));
+        }
         match &self.options.out {
             Some(_) => format!("{} ({size})", Shown::whole(&artifact.path.to_string_lossy())),
-            None => {
-                let id = self.run.map(Run::id).unwrap_or_default();
-                format!("{} ({size})", id.get(id.len().saturating_sub(ID_DIGITS)..).unwrap_or(id))
-            }
+            None => format!("{digits} ({size})"),
         }
     }
 

@@ -28,7 +28,7 @@ impl ShareArgs {
             record: SourceRecord::Run(Box::new(run), Box::new(report)),
             source_bytes: None,
         };
-        let conversion = Conversion { to, out: &out, deny_loss: false, force: false };
+        let conversion = Conversion { to, out: &out, deny_loss: false, force: false, replaces: false };
         // Only an RER artifact is signed, and none is made here.
         let unsigned = || Err(CommandError::impossible("this format is not signed"));
         let report = conversion.write(source, runs::load_keys(&self.keys)?, unsigned)?;

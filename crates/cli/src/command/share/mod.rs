@@ -15,12 +15,14 @@ use reenact_json::{Digest, Shown};
 use reenact_keys::durable::{self, Readers};
 use reenact_record::RunId;
 use reenact_run::Run;
-use reenact_verify::{Options, verify};
+use reenact_verify::{Keys, Options, verify};
 
 use crate::output::CommandError;
 use crate::runs;
 use crate::runs::KeyFileArgs;
 use format::{ShareFormat, ShareFormatParser};
+
+pub(super) use replay::{BundleExtras, ReplayBundle};
 
 /// Make one file of a run for others: as proof, to replay, or in another format
 ///
@@ -112,13 +114,7 @@ impl ShareArgs {
     ///
     /// If the bundle does not verify, or the file exists.
     fn write_bundle(&self, run: &Run, bytes: &[u8]) -> Result<WrittenBundle, CommandError> {
-        let report = verify(bytes, &runs::load_keys(&self.keys)?, &Options::default());
-        if !report.pass() {
-            let why = report.reasons.first().map_or("", String::as_str);
-            let message =
-                format!("what was made does not verify, and was not written: {}", Shown::whole(why));
-            return Err(CommandError::refused(message));
-        }
+        require_intact(bytes, &runs::load_keys(&self.keys)?)?;
         let path = self.destination(run)?;
         durable::create(&path, bytes, Readers::Owner)
             .map_err(|error| CommandError::unwritable(&path, &error))?;
@@ -143,6 +139,19 @@ impl ShareArgs {
             .create_bundle_path(id, suffix)
             .map_err(|error| CommandError::impossible(error.to_string()))
     }
+}
+
+/// Refuses a bundle that does not verify.
+pub(super) fn require_intact(bytes: &[u8], keys: &Keys) -> Result<(), CommandError> {
+    let report = verify(bytes, keys, &Options::default());
+    if report.pass() {
+        return Ok(());
+    }
+    let why = report.reasons.first().map_or("", String::as_str);
+    Err(CommandError::refused(format!(
+        "what was made does not verify, and was not written: {}",
+        Shown::whole(why)
+    )))
 }
 
 /// A bundle that was written.

@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use reenact_formats::replay_bundle::new_manifest::{
-    BundleOutputs, BundleSeeds, BundleToolchain, ToolchainRunner,
+    BundleOutputs, BundleSeeds, BundleToolchain, ReplayCoverage, ToolchainRunner,
 };
 use reenact_formats::replay_bundle::{DocumentInclusion, NewBundleFile, write};
 use reenact_json::print::PrintObjectWriter;
@@ -23,7 +23,7 @@ use reenact_run::Run;
 use reenact_run::assay_report::AssayReport;
 use reenact_run::convert::export::replay_bundle::{TRACE, bundle_parts, new_manifest};
 use reenact_run::convert::{ExportContext, Losses};
-use reenact_verify::disk;
+use reenact_verify::{Report, disk};
 
 use super::ShareArgs;
 use crate::output::{self, CommandError};
@@ -32,6 +32,78 @@ use crate::{quantity, runs};
 
 /// Version of this program, which the manifest names as its writer.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Files that go into a Replay Bundle beside the run's own.
+#[derive(Default)]
+pub(in crate::command) struct BundleExtras<'a> {
+    config: Option<&'a Path>,
+    junit: Option<&'a Path>,
+    sarif: Option<&'a Path>,
+}
+
+/// A Replay Bundle in memory.
+pub(in crate::command) struct ReplayBundle {
+    /// The archive.
+    pub(in crate::command) bytes: Vec<u8>,
+    /// What of the record has no place in it.
+    pub(in crate::command) losses: Losses,
+    coverage: ReplayCoverage,
+    files: usize,
+    cassettes: usize,
+}
+
+impl ReplayBundle {
+    /// Packs the run.
+    ///
+    /// # Errors
+    ///
+    /// If a file of `extras` cannot be read, or the writer of the format refuses one.
+    pub(in crate::command) fn of(
+        run: &Run,
+        report: &Report,
+        extras: &BundleExtras<'_>,
+    ) -> Result<Self, CommandError> {
+        let mut losses = Losses::new();
+        let parts = bundle_parts(run, &mut losses);
+        let mut gate = AssayReport::of(run, VERSION);
+        gate.trace_digest = Some(Digest::of(&parts.trace));
+        let how = ExportContext { version: VERSION, now: "", source: (&report.format, source_digest(run)) };
+        let mut manifest = new_manifest(run, &how, parts.coverage.clone());
+        let mut files: Vec<(String, Vec<u8>)> = vec![
+            (TRACE.to_owned(), parts.trace),
+            ("outputs/run.json".to_owned(), gate.run_json().into_bytes()),
+            ("outputs/summary.json".to_owned(), gate.summary_json().into_bytes()),
+        ];
+        manifest.outputs = BundleOutputs {
+            run: Some("outputs/run.json".to_owned()),
+            summary: Some("outputs/summary.json".to_owned()),
+            ..BundleOutputs::default()
+        };
+        let cassettes = parts.cassettes.len();
+        files.extend(parts.cassettes);
+        for (given, name, slot) in [
+            (extras.junit, "outputs/junit.xml", &mut manifest.outputs.junit),
+            (extras.sarif, "outputs/sarif.json", &mut manifest.outputs.sarif),
+        ] {
+            if let Some(given) = given {
+                files.push((name.to_owned(), read_file(given)?));
+                *slot = Some(name.to_owned());
+            }
+        }
+        if let Some(config) = extras.config {
+            let name = config_member_name(config);
+            files.push((name.clone(), read_file(config)?));
+            manifest.config = DocumentInclusion::File(name);
+        }
+        manifest.toolchain = toolchain(run);
+        manifest.seeds = Some(BundleSeeds { seed_version: Some(1), ..BundleSeeds::default() });
+        let new: Vec<NewBundleFile<'_>> =
+            files.iter().map(|(name, content)| NewBundleFile { name, content }).collect();
+        let bytes = write(&manifest, &new, Vec::new())
+            .map_err(|error| CommandError::impossible(error.to_string()))?;
+        Ok(Self { bytes, losses, coverage: parts.coverage, files: files.len(), cassettes })
+    }
+}
 
 impl ShareArgs {
     /// Packs the run, and prints which answers are in the bundle and which are not.
@@ -49,46 +121,16 @@ impl ShareArgs {
                 Shown::whole(&name)
             )));
         }
-        let parts = bundle_parts(&run, &mut Losses::new());
-        let mut gate = AssayReport::of(&run, VERSION);
-        gate.trace_digest = Some(Digest::of(&parts.trace));
-        let how = ExportContext { version: VERSION, now: "", source: (&report.format, source_digest(&run)) };
-        let mut manifest = new_manifest(&run, &how, parts.coverage.clone());
-        let mut files: Vec<(String, Vec<u8>)> = vec![
-            (TRACE.to_owned(), parts.trace),
-            ("outputs/run.json".to_owned(), gate.run_json().into_bytes()),
-            ("outputs/summary.json".to_owned(), gate.summary_json().into_bytes()),
-        ];
-        manifest.outputs = BundleOutputs {
-            run: Some("outputs/run.json".to_owned()),
-            summary: Some("outputs/summary.json".to_owned()),
-            ..BundleOutputs::default()
+        let extras = BundleExtras {
+            config: self.config.as_deref(),
+            junit: self.junit.as_deref(),
+            sarif: self.sarif.as_deref(),
         };
-        let cassettes = parts.cassettes.len();
-        files.extend(parts.cassettes);
-        for (given, name, slot) in [
-            (&self.junit, "outputs/junit.xml", &mut manifest.outputs.junit),
-            (&self.sarif, "outputs/sarif.json", &mut manifest.outputs.sarif),
-        ] {
-            if let Some(given) = given {
-                files.push((name.to_owned(), read_file(given)?));
-                *slot = Some(name.to_owned());
-            }
-        }
-        if let Some(config) = &self.config {
-            let name = config_member_name(config);
-            files.push((name.clone(), read_file(config)?));
-            manifest.config = DocumentInclusion::File(name);
-        }
-        manifest.toolchain = toolchain(&run);
-        manifest.seeds = Some(BundleSeeds { seed_version: Some(1), ..BundleSeeds::default() });
-        let new: Vec<NewBundleFile<'_>> =
-            files.iter().map(|(name, content)| NewBundleFile { name, content }).collect();
-        let bytes = write(&manifest, &new, Vec::new())
-            .map_err(|error| CommandError::impossible(error.to_string()))?;
+        let ReplayBundle { bytes, coverage, files, cassettes, .. } =
+            ReplayBundle::of(&run, &report, &extras)?;
         let written = self.write_bundle(&run, &bytes)?;
 
-        let (complete, incomplete) = (parts.coverage.complete.len(), parts.coverage.incomplete.len());
+        let (complete, incomplete) = (coverage.complete.len(), coverage.incomplete.len());
         let name = written.path.to_string_lossy();
         output::print(&if self.json {
             let mut line = String::new();
@@ -97,7 +139,7 @@ impl ShareArgs {
             object.string("format", "replay-bundle/1");
             object.string("digest", format!("sha256:{}", written.digest).as_str());
             object.name("bytes").push_str(&written.size.to_string());
-            object.name("files").push_str(&files.len().to_string());
+            object.name("files").push_str(&files.to_string());
             object.name("cassettes").push_str(&cassettes.to_string());
             object.name("complete").push_str(&complete.to_string());
             object.name("incomplete").push_str(&incomplete.to_string());
@@ -111,7 +153,7 @@ impl ShareArgs {
                 quantity::count(complete as u64, "answer"),
                 quantity::count(cassettes as u64, "cassette"),
             );
-            for (id, why) in &parts.coverage.reason {
+            for (id, why) in &coverage.reason {
                 let _ = writeln!(text, "  not in it: {}: {}", Shown::new(id), Shown::new(why));
             }
             let _ = writeln!(

@@ -50,9 +50,9 @@ pub(super) fn page(found: &OpenedRun, steps: &[TimelineStep<'_>]) -> String {
     let wide = steps.iter().map(|step| step.id.chars().count()).max().unwrap_or(0).clamp(2, MAX_ID_CHARS);
     // Some formats have no times; then there is no column for them.
     let time_width = if steps.iter().any(|step| step.at.is_some()) { 9 } else { 0 };
-    for step in steps.iter().filter(|step| !step.is_redundant) {
+    for (step, lines) in folded_steps(steps) {
         text.push('\n');
-        let mut lines = step_lines(step).into_iter();
+        let mut lines = lines.into_iter();
         let id = format!("{:wide$}", truncated(&step.id, wide));
         let at = format!("{:>time_width$}", step.at.map_or(String::new(), offset));
         let gap = if time_width == 0 { "" } else { "  " };
@@ -183,6 +183,31 @@ fn truncated(id: &str, wide: usize) -> String {
 /// Returns the time since the start of the run: `+820 ms`.
 fn offset(at: Duration) -> String {
     format!("+{}", quantity::duration(at))
+}
+
+/// Returns the steps that are shown, each with its lines. Equal gaps in a row are one, with their number: an agent that tries
+/// again what is refused leaves many.
+fn folded_steps<'s, 'r>(steps: &'s [TimelineStep<'r>]) -> Vec<(&'s TimelineStep<'r>, Vec<String>)> {
+    let mut rows: Vec<(&TimelineStep<'_>, Vec<String>, usize)> = Vec::new();
+    for step in steps.iter().filter(|step| !step.is_redundant) {
+        let lines = step_lines(step);
+        match rows.last_mut() {
+            Some((before, same, count)) if is_gap(before) && is_gap(step) && *same == lines => *count += 1,
+            _ => rows.push((step, lines, 1)),
+        }
+    }
+    let numbered = |(step, mut lines, count): (_, Vec<String>, usize)| {
+        if let (2.., Some(first)) = (count, lines.first_mut()) {
+            let _ = write!(first, " ({} times)", quantity::grouped(count as u64));
+        }
+        (step, lines)
+    };
+    rows.into_iter().map(numbered).collect()
+}
+
+/// Returns true for a gap in the record.
+fn is_gap(step: &TimelineStep<'_>) -> bool {
+    matches!(&step.action, StepAction::Other(event) if event.kind() == Some(EventType::CaptureGap))
 }
 
 /// Returns the lines of a step; the first stands beside its id.
