@@ -5,7 +5,7 @@ use reenact_run::Exit;
 
 use crate::difference::RequestDifference;
 use crate::match_level::MatchLevel;
-use crate::miss::{self, Miss, MissCause};
+use crate::miss::{self, MissCause, RepeatedMiss};
 use crate::outcome::{ReplayOutcome, ReplayVerdict, UnusedExchange};
 
 /// Result of a replay: the replayed run, the outcome, and the conditions.
@@ -68,7 +68,7 @@ impl ReplayRecord {
         object.string("rung", self.outcome.weakest_level.unwrap_or(MatchLevel::Exact).name());
         write_number(&mut object, "hits", Some(self.outcome.hits));
         write_number(&mut object, "missed", Some(self.outcome.missed));
-        print::write_list(&self.outcome.misses, object.name("misses"), |miss, out| write_miss(miss, out));
+        print::write_list(&self.outcome.misses, object.name("misses"), write_miss);
         print::write_list(&self.outcome.unused, object.name("unused"), write_unused);
         write_number(&mut object, "ambiguous", Some(self.outcome.ambiguous));
         write_number(&mut object, "rebuilt", Some(self.outcome.rebuilt));
@@ -97,7 +97,7 @@ fn write_number(object: &mut PrintObjectWriter<'_>, name: &str, number: Option<i
     object.name(name).push_str(&text);
 }
 
-fn write_miss(miss: &Miss, out: &mut String) {
+fn write_miss(RepeatedMiss { miss, times }: &RepeatedMiss, out: &mut String) {
     let mut object = PrintObjectWriter::open(out);
     object.string("code", miss::CODE);
     object.string("provider", miss.provider.as_str());
@@ -105,6 +105,7 @@ fn write_miss(miss: &Miss, out: &mut String) {
     object.string("path", miss.path.as_str());
     object.string("model", miss.model.as_deref());
     object.string("match_key", miss.key.as_str());
+    write_number(&mut object, "asked", Some(times));
     object.string("cause", miss.cause.name());
     match &miss.cause {
         MissCause::NothingRecorded | MissCause::NotCompared => {}
@@ -121,6 +122,8 @@ fn write_miss(miss: &Miss, out: &mut String) {
             closest.boolean("served", found.is_served);
             write_number(&mut closest, "distance", Some(found.distance));
             print::write_list(&found.differences, closest.name("differences"), write_difference);
+            let hints: Vec<&str> = found.hints.iter().map(|hint| hint.name).collect();
+            closest.strings("hints", &hints);
             closest.close();
         }
     }
@@ -132,6 +135,10 @@ fn write_difference(difference: &RequestDifference, out: &mut String) {
     object.string("at", difference.location.as_str());
     object.string("recorded", difference.recorded.as_deref());
     object.string("asked", difference.requested.as_deref());
+    if let Some(whole) = &difference.whole {
+        object.string("recorded_whole", whole.recorded.as_deref());
+        object.string("asked_whole", whole.requested.as_deref());
+    }
     object.close();
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use reenact_testkit::Script;
+use reenact_testkit::{Script, ScriptedAnswer};
 
 use super::project::{CommandOutput, REENACT, TestProject};
 
@@ -59,12 +59,74 @@ fn another_question_is_shown_beside_the_recorded_one() {
             "...\nagent: the vendor says: E_REPLAY_MISSING_DEPENDENCY: [..]\n\
              reenact: E_REPLAY_MISSING_DEPENDENCY: no recorded answer for POST /v1/chat/completions (openai, gpt-5): the closest is step s1, it differs in 1 value\n  \
              $.messages[1].content\n    \
-             recorded [..]Lisbon[..]\n    \
-             asked    [..]Porto[..]\n\
+             recorded \"… from Vienna to Lisbon on 2026-05-12, for at most 200 euros.\"\n    \
+             asked    \"… from Vienna to Porto on 2026-05-12, for at most 200 euros.\"\n\
              reenact: never asked for: steps s1, s3, s5, s7\n\
              reenact: could not be reproduced: 1 request with no recorded answer (E_REPLAY_MISSING_DEPENDENCY), 0 exchanges as recorded\n{HERMETIC}"
         ),
     );
+}
+
+/// Agents repeat what failed: the miss is told once, with its number, and whole if that is wanted.
+#[test]
+fn a_repeated_miss_is_told_once() {
+    let (project, _) = recorded();
+    let task = "Book me a flight from Vienna to Porto on 2026-05-12, for at most 200 euros.";
+    let agent = format!("for i in 1 2 3; do reenact demo-agent '{task}' >&2; done; exit 2");
+    let replay =
+        |more: &[&str]| project.run(&[&["replay", "last"], more, &["--", "sh", "-c", &agent]].concat());
+    let beginning = "...\nreenact: E_REPLAY_MISSING_DEPENDENCY: no recorded answer for POST /v1/chat/completions (openai, gpt-5), \
+         asked 3 times: the closest is step s1, it differs in 1 value\n  $.messages[1].content\n    ";
+    let end = format!(
+        "reenact: never asked for: steps s1, s3, s5, s7\n\
+         reenact: could not be reproduced: 3 requests with no recorded answer (E_REPLAY_MISSING_DEPENDENCY), 0 exchanges as recorded\n{HERMETIC}"
+    );
+    let short = "recorded \"…[..]\"\n    asked    \"…[..]\"\n";
+    replay(&[]).expect(2, "", &format!("{beginning}{short}{end}"));
+    let whole = format!(
+        "- Book me a flight from Vienna to Lisbon on 2026-05-12, for at most 200 euros.\n    + {task}\n"
+    );
+    replay(&["--diff"]).expect(2, "", &format!("{beginning}{whole}{end}"));
+}
+
+/// The same question twice, with two answers: they come back in their order, and a line says so.
+#[test]
+fn several_answers_to_one_question() {
+    let count = std::sync::atomic::AtomicUsize::new(0);
+    let script = Script::answering(move |_| {
+        let number = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        ScriptedAnswer::json(200, format!(r#"{{"n":{number}}}"#))
+    });
+    let mut project = TestProject::new(script);
+    let agent = "for i in 1 2; do reenact demo-agent hi 2>&1; done";
+    let recorded = project.run(&["record", "-q", "--", "sh", "-c", agent]);
+    project.vendor.stop();
+    project.run(&["replay", "last", "--", "sh", "-c", agent]).expect(
+        0,
+        &recorded.stdout,
+        &format!(
+            "reenact: 2 requests were recorded more than once, each time with another answer; the answers were given in their recorded order\n\
+             reenact: reproduced: 2 exchanges, exit 0, as recorded\n{HERMETIC}"
+        ),
+    );
+}
+
+#[test]
+fn a_run_in_which_nothing_was_recorded() {
+    let project = TestProject::new(Script::travel());
+    project.run(&["record", "-q", "--", "sh", "-c", "echo ran >>out"]).expect(0, "", "...\n");
+    let replay = |more: &[&str]| {
+        project.run(&[&["replay", "last"], more, &["--", "sh", "-c", "echo ran >>out"]].concat())
+    };
+    let refused = "reenact: [..]: no request and no answer were recorded, so there is nothing to reproduce (E_NOTHING_RECORDED)\n\
+                   the calls of the agent did not come through reenact: [..]\n[..]\n";
+    replay(&[]).expect(2, "", refused);
+    replay(&["--json"]).expect(
+        2,
+        "{\"code\":\"E_NOTHING_RECORDED\",\"message\":\"[..]\",\"advice\":[[..]]}\n",
+        refused,
+    );
+    assert_eq!(fs::read_to_string(project.folder.path().join("out")).unwrap(), "ran\n", "it was run");
 }
 
 #[test]

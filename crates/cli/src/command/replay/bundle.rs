@@ -114,7 +114,8 @@ impl ReplayArgs {
                 Some(BundleReplayError { code: DIFFERED_CODE, message: "the replay differed".into() }),
             ),
             ReplayVerdict::MissingDependency => {
-                let first = record.outcome.misses.first().map_or(String::new(), |miss| miss.to_string());
+                let first =
+                    record.outcome.misses.first().map_or(String::new(), |first| first.miss.to_string());
                 (AssayTestStatus::Error, Some(BundleReplayError::missing_dependency(first)))
             }
         };

@@ -16,6 +16,7 @@ mod answers;
 mod bundle;
 #[cfg(unix)]
 mod input;
+mod refusal;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -36,10 +37,11 @@ use reenact_replay::replay_record::ReplaySandbox;
 use reenact_replay::{
     self as replay, Player, ReplayOutcome, ReplayRecord, ReplayVerdict, UnusedExchange, player,
 };
-use reenact_run::{Exit, Run, UnreadablePayload};
+use reenact_run::{Exit, FormatId, Run, UnreadablePayload};
 use reenact_sandbox::{Isolation, SandboxCommand, SandboxError, SandboxProbe, SandboxReport};
 
 use self::answers::PlayerAnswers;
+use self::refusal::ReplayRefusal;
 use crate::agent::{AgentLaunch, Overlay, PlannedAgent, overlay};
 use crate::child::{self, SignalForwarder};
 use crate::output::{self, CommandError};
@@ -54,7 +56,7 @@ use crate::{hardening, quantity, runs, runtime, settings, upstreams, vendors};
 /// answers, same exit code), 1 if it differed, 2 if it could not be.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  reenact replay -- python agent.py\n  reenact replay run.rer.json --key signer.jwk --json -- node agent.js\n  reenact replay 0197 --pace recorded --sandbox require -- ./agent\n  reenact replay --bundle failure.tar.gz -- python agent.py"
+    after_help = "Examples:\n  reenact replay -- python agent.py\n  reenact replay run.rer.json --key signer.jwk --json -- node agent.js\n  reenact replay 0197 --pace recorded --sandbox require -- ./agent\n  reenact replay --diff -- ./agent\n  reenact replay --bundle failure.tar.gz -- python agent.py"
 )]
 pub(crate) struct ReplayArgs {
     /// A file or a folder, a run id, the beginning of one, or `last`
@@ -88,6 +90,10 @@ pub(crate) struct ReplayArgs {
     /// Replay a record that does not verify
     #[arg(long)]
     force: bool,
+
+    /// Show the values of requests that were not recorded whole, beside those of the closest recorded request
+    #[arg(long)]
+    diff: bool,
 
     /// End with the command's own exit code, instead of 0 or 1
     #[arg(long)]
@@ -170,10 +176,15 @@ impl ReplayArgs {
             )));
         }
         if !found.report.pass() && !self.force {
-            return Err(CommandError::impossible(format!(
-                "{name}: this record does not verify, so what it holds may not be what was recorded (E_NOT_VERIFIED)\n  {}\nreplay it all the same with --force",
-                found.report.reasons.join("\n  ")
-            )));
+            let reasons = found.report.reasons.iter().map(|reason| format!("  {reason}"));
+            let refusal = ReplayRefusal {
+                code: refusal::NOT_VERIFIED,
+                reason: format!(
+                    "{name}: this record does not verify, so what it holds may not be what was recorded"
+                ),
+                advice: reasons.chain(["replay it all the same with --force".to_owned()]).collect(),
+            };
+            return Err(refusal.into_error(self.json));
         }
         if !found.report.pass() {
             output::print_notice(&format!(
@@ -196,6 +207,9 @@ impl ReplayArgs {
             let withheld = withheld.as_deref().map_or(String::new(), |withheld| format!("\n{withheld}"));
             CommandError::impossible(format!("{name}: {error}{withheld}"))
         })?;
+        if run.exchanges().next().is_none() && !player.has_denials() {
+            return Err(ReplayRefusal::nothing_recorded(name).into_error(self.json));
+        }
         if let Some(withheld) = &withheld {
             output::print_notice(withheld);
         }
@@ -257,10 +271,13 @@ impl ReplayArgs {
                 Err(AgentStartError::Other(error)) => return Err(error),
                 Err(AgentStartError::Sandbox(error)) => {
                     let probe = SandboxProbe::from_error(&error);
-                    let advice: String = probe.advice.iter().map(|line| format!("\n  {line}")).collect();
                     if self.sandbox == SandboxModeArg::Require {
-                        return Err(CommandError::impossible(format!("{error} (E_SANDBOX_REFUSED){advice}")));
+                        let advice = probe.advice.iter().map(|line| format!("  {line}")).collect();
+                        let reason = error.to_string();
+                        let refusal = ReplayRefusal { code: refusal::SANDBOX_REFUSED, reason, advice };
+                        return Err(refusal.into_error(self.json));
                     }
+                    let advice: String = probe.advice.iter().map(|line| format!("\n  {line}")).collect();
                     output::print_notice(&format!("{error}; the network is not cut off{advice}"));
                     error.to_string()
                 }
@@ -428,16 +445,13 @@ impl ReplayArgs {
         let ReplayOutcome { hits, misses, missed, unused, ambiguous, rebuilt, weakest_level: rung } =
             &record.outcome;
         for miss in misses {
-            output::print_notice(&format!("{miss:#}"));
+            output::print_notice(&if self.diff { format!("{miss:#}") } else { miss.to_string() });
         }
         if let Some(unused) = unused_notice(unused) {
             output::print_notice(&unused);
         }
         if *ambiguous > 0 {
-            output::print_notice(&format!(
-                "{} had several recorded answers, and they differ; which one was given, their order decided or how much of them is held",
-                quantity::count(*ambiguous as u64, "request")
-            ));
+            output::print_notice(&ambiguous_notice(*ambiguous, &record.format));
         }
         if let Some(note) = rebuilt_notice(*rebuilt, *rung) {
             output::print_notice(&note);
@@ -508,6 +522,20 @@ fn rebuilt_notice(rebuilt: usize, rung: Option<replay::MatchLevel>) -> Option<St
     });
     let notes: Vec<String> = found.into_iter().chain(written).collect();
     (!notes.is_empty()).then(|| format!("the record holds no bytes of HTTP: {}", notes.join(", ")))
+}
+
+/// Returns a notice on requests of which the record of a format holds several answers.
+fn ambiguous_notice(ambiguous: usize, format: &str) -> String {
+    let requests = quantity::count(ambiguous as u64, "request");
+    if FormatId::of_report(format) == Some(FormatId::ReplayBundle) {
+        return format!(
+            "for {requests} the bundle holds answers that contradict each other; the one with the most detail was given"
+        );
+    }
+    let were = if ambiguous == 1 { "was" } else { "were" };
+    format!(
+        "{requests} {were} recorded more than once, each time with another answer; the answers were given in their recorded order"
+    )
 }
 
 /// Returns a notice on recorded exchanges that the agent never asked for; `None` if there are none.
