@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use reenact_json::{Limits, Value};
 use reenact_testkit::{Script, ScriptedAnswer};
 
 use super::project::{CommandOutput, REENACT, TestProject};
@@ -202,6 +203,64 @@ fn a_record_that_does_not_verify_is_not_replayed() {
         0,
         "...\n",
         "reenact: forged.rer.json: this record does not verify; it is replayed because of --force\n...\n",
+    );
+}
+
+/// A replay needs integrity and no identity: a colleague's record is replayed with one warning, unless more is asked for.
+#[test]
+fn a_record_of_an_unknown_key_is_replayed_with_a_warning() {
+    let (project, recorded) = recorded();
+    let folder = project.folder.path();
+    fs::copy(project.artifact(), folder.join("theirs.rer.json")).unwrap();
+    let own = project.run(&["keys", "export", "default"]);
+    fs::write(folder.join("signer.jwk"), &own.stdout).unwrap();
+    let key_id = Value::parse(own.stdout.as_bytes(), &Limits::default()).unwrap();
+    let key_id = key_id.member("kid").unwrap().string().unwrap().into_owned();
+    // Someone else, with a key of their own.
+    let replay = |more: &[&str]| {
+        let arguments = [&["replay", "theirs.rer.json"], more, &["--", REENACT, "demo-agent"]].concat();
+        let mut command = project.command(&arguments);
+        let output = command.env("XDG_CONFIG_HOME", folder.join("colleague")).output().unwrap();
+        let utf8 = |bytes| String::from_utf8(bytes).unwrap();
+        CommandOutput { code: output.status.code(), stdout: utf8(output.stdout), stderr: utf8(output.stderr) }
+    };
+    let warning = format!(
+        "reenact: theirs.rer.json: intact, but its key {key_id} is not known here, so anyone may have made it (--require-trusted refuses it)\n"
+    );
+    let reproduced = "reenact: reproduced: 4 exchanges, exit 0, as recorded\n";
+    replay(&[]).expect(0, &recorded.stdout, &format!("{warning}{reproduced}{HERMETIC}"));
+    let refused = |wanted: &str| {
+        format!(
+            "reenact: theirs.rer.json: this record is not signed by {wanted}: its key is {key_id} (unknown) (E_NOT_TRUSTED)\n\
+             ask the sender for the public key [..], and give it with --key\n\
+             a key that you believe to be the sender's is trusted with: reenact keys trust FILE\n"
+        )
+    };
+    replay(&["--require-trusted"]).expect(2, "", &refused("a key that you trust"));
+    // Wrong hashes are another matter: --force does not help here.
+    replay(&["--require-trusted", "--force"]).expect(2, "", &refused("a key that you trust"));
+    let other = project
+        .command(&["keys", "generate", "other"])
+        .env("XDG_CONFIG_HOME", folder.join("third"))
+        .output()
+        .unwrap();
+    assert!(other.status.success(), "{}", String::from_utf8_lossy(&other.stderr));
+    let other = project
+        .command(&["keys", "export", "other"])
+        .env("XDG_CONFIG_HOME", folder.join("third"))
+        .output()
+        .unwrap();
+    fs::write(folder.join("other.jwk"), &other.stdout).unwrap();
+    replay(&["--key", "other.jwk"]).expect(2, "", &refused("a key that was given"));
+    let object = "{\"code\":\"E_NOT_TRUSTED\",\"message\":\"theirs.rer.json: [..]\",\"advice\":[[..]]}\n";
+    replay(&["--key", "other.jwk", "--json"]).expect(2, object, &refused("a key that was given"));
+    let supplied = replay(&["--key", "signer.jwk", "--require-trusted"]);
+    assert_eq!(supplied.code, Some(0), "{}", supplied.stderr);
+    assert!(!supplied.stderr.contains("anyone may have made it"), "{}", supplied.stderr);
+    // Our own run has a key that is trusted.
+    assert_eq!(
+        project.run(&["replay", "last", "--require-trusted", "--", REENACT, "demo-agent"]).code,
+        Some(0)
     );
 }
 

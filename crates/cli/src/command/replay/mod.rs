@@ -17,6 +17,7 @@ mod bundle;
 #[cfg(unix)]
 mod input;
 mod refusal;
+mod trust;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -87,9 +88,13 @@ pub(crate) struct ReplayArgs {
     #[command(flatten)]
     keys: KeyFileArgs,
 
-    /// Replay a record that does not verify
+    /// Replay a record whose hashes or signatures are wrong
     #[arg(long)]
     force: bool,
+
+    /// Refuse a record unless its key was given or is trusted. Without it, an unknown key is one warning
+    #[arg(long, conflicts_with = "bundle")]
+    require_trusted: bool,
 
     /// Show the values of requests that were not recorded whole, beside those of the closest recorded request
     #[arg(long)]
@@ -159,7 +164,7 @@ struct ReplaySetup {
 }
 
 impl ReplayArgs {
-    /// Replays the run or the bundle that is named. A record that does not verify is refused without `--force`.
+    /// Replays the run or the bundle that is named.
     pub(crate) fn run(&self) -> Result<u8, CommandError> {
         if let Some(path) = &self.bundle {
             return self.run_bundle(path);
@@ -175,22 +180,7 @@ impl ReplayArgs {
                 super::record::command_line(&command)
             )));
         }
-        if !found.report.pass() && !self.force {
-            let reasons = found.report.reasons.iter().map(|reason| format!("  {reason}"));
-            let refusal = ReplayRefusal {
-                code: refusal::NOT_VERIFIED,
-                reason: format!(
-                    "{name}: this record does not verify, so what it holds may not be what was recorded"
-                ),
-                advice: reasons.chain(["replay it all the same with --force".to_owned()]).collect(),
-            };
-            return Err(refusal.into_error(self.json));
-        }
-        if !found.report.pass() {
-            output::print_notice(&format!(
-                "{name}: this record does not verify; it is replayed because of --force"
-            ));
-        }
+        self.check_record(&name, &found.report)?;
         let (record, enforcement) = self.replay_run(&found.run, &name)?;
         self.report_result(&record, &enforcement)
     }
