@@ -102,11 +102,6 @@ impl Player {
         &self.exchanges.notes
     }
 
-    /// Returns true if policy denied calls in the recorded run, which are denied again.
-    pub fn has_denials(&self) -> bool {
-        !self.exchanges.denials.is_empty()
-    }
-
     /// Returns the run that is played.
     pub fn run(&self) -> &Run {
         &self.exchanges.run

@@ -264,18 +264,97 @@ fn a_record_of_an_unknown_key_is_replayed_with_a_warning() {
     );
 }
 
+/// Our own run has our own command, which is printed first.
 #[test]
-fn no_command_from_a_record_is_run() {
-    let (project, _) = recorded();
-    project.run(&["replay", "last"]).expect(
-        2,
-        "",
-        "reenact: no command from a record is ever run; give it yourself: reenact replay last -- [..]\n",
-    );
+fn our_own_run_is_replayed_with_its_command() {
+    let (project, recorded) = recorded();
+    let reproduced = format!("reenact: reproduced: 4 exchanges, exit 0, as recorded\n{HERMETIC}");
+    let replaying = format!("reenact: replaying: {REENACT} demo-agent\n{reproduced}");
+    project.run(&["replay"]).expect(0, &recorded.stdout, &replaying);
+    let artifact = project.artifact();
+    project.run(&["replay", artifact.to_str().unwrap()]).expect(0, &recorded.stdout, &replaying);
     project.run(&["replay", "last", "--", "no-such-command"]).expect(
         2,
         "",
-        "...\nreenact: no-such-command: cannot be started: [..]\n",
+        "reenact: no-such-command: cannot be started: [..]\n",
+    );
+}
+
+/// A file that lies anywhere else may be anyone's, whoever signed it.
+#[test]
+fn the_command_of_a_record_from_elsewhere_is_not_run_unasked() {
+    let (project, recorded) = recorded();
+    fs::copy(project.artifact(), project.folder.path().join("theirs.rer.json")).unwrap();
+    let refused = format!(
+        "reenact: theirs.rer.json: this is not one of your own runs, so its command is not run unasked (E_COMMAND_NEEDED)\n\
+         it is: {REENACT} demo-agent\n\
+         run that with --recorded-command, or give one: reenact replay theirs.rer.json -- CMD\n"
+    );
+    project.run(&["replay", "theirs.rer.json"]).expect(2, "", &refused);
+    project.run(&["replay", "theirs.rer.json", "--json"]).expect(
+        2,
+        "{\"code\":\"E_COMMAND_NEEDED\",\"message\":\"[..]\",\"advice\":[\"it is: [..] demo-agent\",\"[..]\"]}\n",
+        &refused,
+    );
+    project.run(&["replay", "theirs.rer.json", "--recorded-command"]).expect(
+        0,
+        &recorded.stdout,
+        &format!("reenact: replaying: {REENACT} demo-agent\nreenact: reproduced: 4 exchanges, exit 0, as recorded\n{HERMETIC}"),
+    );
+    // A run of that id is ours, but this file is another's: whoever can write to a folder could put it there.
+    let planted = project.folder.path().join("planted.rer.json");
+    fs::rename(project.artifact(), &planted).unwrap();
+    project.run(&["replay", "planted.rer.json"]).expect(2, "", "[..](E_COMMAND_NEEDED)\n...\n");
+}
+
+/// Whoever imports a record signs it, and its command stays that of others.
+#[test]
+fn a_run_in_our_folder_that_others_signed_is_not_our_own() {
+    let (project, _) = recorded();
+    let mut command = project.command(&["replay", "last"]);
+    let output = command.env("XDG_CONFIG_HOME", project.folder.path().join("other")).output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("this is not one of your own runs"), "{stderr}");
+}
+
+#[test]
+fn a_command_with_a_masked_secret_is_not_run() {
+    let mut project = TestProject::new(Script::travel());
+    let agent = "reenact demo-agent";
+    project
+        .run(&["record", "-q", "--", "sh", "-c", agent, "sh", "--password", "hunter22-hunter22"])
+        .expect(0, "...\n", "...\n");
+    project.vendor.stop();
+    project.run(&["replay"]).expect(
+        2,
+        "",
+        "reenact: [..]: the recorded command cannot be run, because a secret in it is masked (E_COMMAND_NEEDED)\n\
+         it is: sh -c 'reenact demo-agent' sh --password '[masked:[..]]'\n\
+         give it: reenact replay last -- CMD\n",
+    );
+}
+
+#[test]
+fn another_folder_is_told() {
+    let (project, recorded) = recorded();
+    let below = project.folder.path().join("below");
+    fs::create_dir(&below).unwrap();
+    let id = project.artifact().parent().unwrap().file_name().unwrap().to_str().unwrap().to_owned();
+    let output = project.command(&["replay", &id]).current_dir(&below).output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), recorded.stdout);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    let (first, rest) = stderr.split_once('\n').unwrap();
+    assert_eq!(first, format!("reenact: replaying: {REENACT} demo-agent"));
+    let second = rest.lines().next().unwrap();
+    let folder = project.folder.path().canonicalize().unwrap();
+    assert_eq!(
+        second,
+        format!(
+            "reenact: recorded in {}, replayed in {}/below: an agent that names its folder or reads its files may ask for something else",
+            folder.display(),
+            folder.display()
+        )
     );
 }
 

@@ -106,7 +106,7 @@ impl ReplayArgs {
             return outputs.check_answers(&name, &run);
         }
         let begun = Instant::now();
-        let (record, enforcement) = self.replay_run(&run, &name)?;
+        let (record, enforcement) = self.replay_run(&run, &name, self.command.clone())?;
         let (status, stopped) = match record.verdict() {
             ReplayVerdict::Reproduced => (AssayTestStatus::Pass, None),
             ReplayVerdict::Differed => (

@@ -9,14 +9,16 @@
 //! | differed | 1 | exchanges were not asked for, or the exit code is another one |
 //! | missing dependency | 2 | a request had no recorded answer |
 //!
-//! No command of a record is ever run: it comes from the command line. Start reading at
-//! `ReplayArgs::replay_run`; `bundle` adds what Replay Bundles need.
+//! The command comes from the command line; that of a record is run unasked only if the run is our own (`recorded_command`).
+//! Start reading at `ReplayArgs::run`; `bundle` adds what Replay Bundles need.
 
 mod answers;
 mod bundle;
 #[cfg(unix)]
 mod input;
+mod recorded_command;
 mod refusal;
+mod surroundings;
 mod trust;
 
 use std::collections::BTreeSet;
@@ -38,7 +40,7 @@ use reenact_replay::replay_record::ReplaySandbox;
 use reenact_replay::{
     self as replay, Player, ReplayOutcome, ReplayRecord, ReplayVerdict, UnusedExchange, player,
 };
-use reenact_run::{Exit, FormatId, Run, UnreadablePayload};
+use reenact_run::{EventType, Exit, FormatId, Run, UnreadablePayload};
 use reenact_sandbox::{Isolation, SandboxCommand, SandboxError, SandboxProbe, SandboxReport};
 
 use self::answers::PlayerAnswers;
@@ -53,11 +55,12 @@ use crate::{hardening, quantity, runs, runtime, settings, upstreams, vendors};
 ///
 /// RUN is a file or a folder of any format that holds answers, a run id, the beginning of one, or `last`. The command runs inside a sandbox of the kernel in which there is
 /// nothing but a gateway that gives the recorded answers; what it asks for that was not recorded is refused, and shown with the
-/// closest that was. No command from a record is ever run: give it after --. The exit code is 0 if the run was reproduced (same
-/// answers, same exit code), 1 if it differed, 2 if it could not be.
+/// closest that was. Without a command your own runs are replayed with the recorded one, which is printed first; the command of a record
+/// from elsewhere is run only with --recorded-command. The exit code is 0 if the run was reproduced (same answers, same exit code), 1 if it
+/// differed, 2 if it could not be.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  reenact replay -- python agent.py\n  reenact replay run.rer.json --key signer.jwk --json -- node agent.js\n  reenact replay 0197 --pace recorded --sandbox require -- ./agent\n  reenact replay --diff -- ./agent\n  reenact replay --bundle failure.tar.gz -- python agent.py"
+    after_help = "Examples:\n  reenact replay\n  reenact replay -- python agent.py\n  reenact replay run.rer.json --key signer.jwk --json -- node agent.js\n  reenact replay 0197 --pace recorded --sandbox require -- ./agent\n  reenact replay --diff -- ./agent\n  reenact replay --bundle failure.tar.gz -- python agent.py"
 )]
 pub(crate) struct ReplayArgs {
     /// A file or a folder, a run id, the beginning of one, or `last`
@@ -84,6 +87,10 @@ pub(crate) struct ReplayArgs {
     /// When the pieces of an answer come: at once, or as they came when they were recorded
     #[arg(long, value_name = "PACE", default_value = "instant", value_enum)]
     pace: PaceArg,
+
+    /// Run the recorded command of a record from elsewhere. Look at it first: it is anyone's
+    #[arg(long, conflicts_with_all = ["bundle", "command"])]
+    recorded_command: bool,
 
     #[command(flatten)]
     keys: KeyFileArgs,
@@ -150,6 +157,8 @@ struct ReplaySetup {
     player: Arc<Player>,
     /// Routes of the recorded run, whose paths are part of its requests.
     routes: Vec<VendorRoute>,
+    /// Command to run.
+    command: Vec<OsString>,
     /// Agent that the record names, and what is set for it.
     agent: PlannedAgent,
     /// Names of the routes that the recorded run sent requests to.
@@ -172,44 +181,61 @@ impl ReplayArgs {
         let found = runs::open(&self.run, &self.keys)?;
         let name = found.path.to_string_lossy();
         let name = Shown::whole(&name).to_string();
-        if self.command.is_empty() {
-            let command = found.run.summary().command;
-            return Err(CommandError::impossible(format!(
-                "no command from a record is ever run; give it yourself: reenact replay {} -- {}",
-                Shown::whole(&self.run.to_string_lossy()),
-                super::record::command_line(&command)
-            )));
-        }
         self.check_record(&name, &found.report)?;
-        let (record, enforcement) = self.replay_run(&found.run, &name)?;
+        self.require_exchanges(&found.run, &name)?;
+        let command = self.chosen_command(&found, &name)?;
+        let (record, enforcement) = self.replay_run(&found.run, &name, command)?;
         self.report_result(&record, &enforcement)
     }
 
-    /// Runs the agent on the answers of `run`, and returns the record of the replay. `name` is printable.
+    /// Checks that a record holds anything to reproduce. `name` is printable.
+    ///
+    /// # Errors
+    ///
+    /// If it holds no exchange, and no call that policy denied.
+    fn require_exchanges(&self, run: &Run, name: &str) -> Result<(), CommandError> {
+        // Tool calls alone are a record, too; why they cannot be replayed is said when they are loaded.
+        let is_denied = || run.events().any(|event| event.kind() == Some(EventType::StepBlocked));
+        if run.exchanges().next().is_some() || run.payload_format() == FormatId::ReplayJsonl || is_denied() {
+            return Ok(());
+        }
+        Err(ReplayRefusal::nothing_recorded(name).into_error(self.json))
+    }
+
+    /// Runs a command on the answers of `run`, and returns the record of the replay. `name` is printable.
     ///
     /// # Errors
     ///
     /// If the record holds no answers, was masked with other rules, or the agent cannot be started.
-    fn replay_run(&self, run: &Run, name: &str) -> Result<(ReplayRecord, SandboxReport), CommandError> {
+    fn replay_run(
+        &self,
+        run: &Run,
+        name: &str,
+        command: Vec<OsString>,
+    ) -> Result<(ReplayRecord, SandboxReport), CommandError> {
         let redaction = settings::load_current()?.redaction;
         let withheld = withheld_notice(run);
         let player = Player::load_with_pack(run, redaction.pack()).map_err(|error| {
             let withheld = withheld.as_deref().map_or(String::new(), |withheld| format!("\n{withheld}"));
             CommandError::impossible(format!("{name}: {error}{withheld}"))
         })?;
-        if run.exchanges().next().is_none() && !player.has_denials() {
-            return Err(ReplayRefusal::nothing_recorded(name).into_error(self.json));
-        }
         if let Some(withheld) = &withheld {
             output::print_notice(withheld);
         }
         for note in player.notes() {
             output::print_notice(&note.to_string());
         }
+        if let Some(notice) = surroundings::folder_notice(run) {
+            output::print_notice(&notice);
+        }
+        if let Some(notice) = surroundings::terminal_notice(run, &self.run) {
+            output::print_notice(&notice);
+        }
         let routes = recorded_routes(run)?;
         let recorded_agent = run.surroundings().agent.map(|agent| agent.name.into_owned());
         let setup = ReplaySetup {
-            agent: PlannedAgent::of_record(recorded_agent.as_deref(), &self.command, &routes)?,
+            agent: PlannedAgent::of_record(recorded_agent.as_deref(), &command, &routes)?,
+            command,
             routes,
             called: called_routes(run),
             token: GatewayToken::generate().map_err(|error| CommandError::impossible(error.to_string()))?,
@@ -289,8 +315,9 @@ impl ReplayArgs {
         if let Some(input) = &setup.input {
             command.stdin(input.open().map_err(|error| CommandError::impossible(error.to_string()))?);
         }
-        let child = hardening::with_inherited_limits(|| command.spawn())
-            .map_err(|error| self.spawn_failure(&error.to_string(), child::spawn_error_code(&error)))?;
+        let child = hardening::with_inherited_limits(|| command.spawn()).map_err(|error| {
+            self.spawn_failure(setup, &error.to_string(), child::spawn_error_code(&error))
+        })?;
         Ok(RunningAgent { child, gateway, enforcement: SandboxReport::not_enforced(why), overlay })
     }
 
@@ -330,7 +357,7 @@ impl ReplayArgs {
                 let _ = child.wait();
                 Err(match refused {
                     AgentStartError::Sandbox(SandboxError::Exec { reason, exit_code, .. }) => {
-                        self.spawn_failure(&reason, u8::try_from(exit_code).unwrap_or(126)).into()
+                        self.spawn_failure(setup, &reason, u8::try_from(exit_code).unwrap_or(126)).into()
                     }
                     refused => refused,
                 })
@@ -364,7 +391,8 @@ impl ReplayArgs {
         let base = |route: &VendorRoute| (route.name.clone(), route.base_url(address, &setup.token));
         let bases: Vec<(String, String)> = setup.routes.iter().map(base).collect();
         let folder = overlay_folder()?;
-        let mut launch = setup.agent.launch(&self.command, std::env::vars_os().collect(), &bases, &folder)?;
+        let mut launch =
+            setup.agent.launch(&setup.command, std::env::vars_os().collect(), &bases, &folder)?;
         let environment = &mut launch.environment;
         let report = reenact_gateway::report_url(address, &setup.token);
         environment.retain(|(name, _)| name != vendors::REPORT_URL_VARIABLE);
@@ -391,8 +419,8 @@ impl ReplayArgs {
     }
 
     /// Returns the error for a command that could not be started. `code` (126 or 127) is used with `--pass-exit` only.
-    fn spawn_failure(&self, reason: &str, code: u8) -> CommandError {
-        let name = self.command.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    fn spawn_failure(&self, setup: &ReplaySetup, reason: &str, code: u8) -> CommandError {
+        let name = setup.command.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let message = format!("{}: cannot be started: {reason}", Shown::whole(&name));
         // Without --pass-exit the exit code is the verdict, and 126 or 127 would be none.
         CommandError::Failed { code: if self.pass_exit { code } else { 2 }, message }

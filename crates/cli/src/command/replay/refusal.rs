@@ -10,6 +10,8 @@ use crate::output::{self, CommandError};
 pub(super) const NOT_VERIFIED: &str = "E_NOT_VERIFIED";
 /// Code for a record that is not signed as it must be.
 pub(super) const NOT_TRUSTED: &str = "E_NOT_TRUSTED";
+/// Code for a replay for which a command must be given.
+pub(super) const COMMAND_NEEDED: &str = "E_COMMAND_NEEDED";
 /// Code for a record without any exchange.
 pub(super) const NOTHING_RECORDED: &str = "E_NOTHING_RECORDED";
 /// Code for a sandbox that is required and that the kernel refuses.
