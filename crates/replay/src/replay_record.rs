@@ -1,5 +1,6 @@
 //! Record of a replay as JSON, for the command line to write.
 
+use reenact_json::Digest;
 use reenact_json::print::{self, PrintObjectWriter};
 use reenact_run::Exit;
 
@@ -21,6 +22,8 @@ pub struct ReplayRecord {
     pub child_exit: Exit,
     /// Exit of the command when it was recorded, if the record says so.
     pub recorded_exit: Option<Exit>,
+    /// Standard output of the command, if it was piped in the record and in the replay.
+    pub output: Option<OutputComparison>,
     /// Hits, misses and unused answers.
     pub outcome: ReplayOutcome,
     /// Sandbox that the command ran in.
@@ -29,6 +32,22 @@ pub struct ReplayRecord {
     pub started_at: String,
     /// End of the replay, RFC 3339.
     pub ended_at: String,
+}
+
+/// Digests of what a command wrote to its standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutputComparison {
+    /// SHA-256 in the record.
+    pub recorded: Digest,
+    /// SHA-256 in the replay.
+    pub now: Digest,
+}
+
+impl OutputComparison {
+    /// Returns true if the command wrote the same.
+    pub fn is_same(self) -> bool {
+        self.recorded == self.now
+    }
 }
 
 /// Sandbox that a replayed command ran in, as texts for the record.
@@ -45,9 +64,14 @@ pub struct ReplaySandbox {
 }
 
 impl ReplayRecord {
-    /// Returns the verdict on the replay.
+    /// Returns the verdict on the replay: that of the outcome, unless the command wrote something else.
     pub fn verdict(&self) -> ReplayVerdict {
-        self.outcome.verdict(self.child_exit, self.recorded_exit)
+        match self.outcome.verdict(self.child_exit, self.recorded_exit) {
+            ReplayVerdict::Reproduced if self.output.is_some_and(|output| !output.is_same()) => {
+                ReplayVerdict::Differed
+            }
+            verdict => verdict,
+        }
     }
 
     /// Returns the record as one JSON object, without a line feed. Control characters that act on a terminal
@@ -72,11 +96,25 @@ impl ReplayRecord {
         print::write_list(&self.outcome.unused, object.name("unused"), write_unused);
         write_number(&mut object, "ambiguous", Some(self.outcome.ambiguous));
         write_number(&mut object, "rebuilt", Some(self.outcome.rebuilt));
+        match self.output {
+            Some(output) => output.write(object.name("output")),
+            None => object.name("output").push_str("null"),
+        }
         self.sandbox.write(object.name("sandbox"));
         object.string("started_at", self.started_at.as_str());
         object.string("ended_at", self.ended_at.as_str());
         object.close();
         text
+    }
+}
+
+impl OutputComparison {
+    fn write(self, out: &mut String) {
+        let mut object = PrintObjectWriter::open(out);
+        object.string("recorded", self.recorded.to_string().as_str());
+        object.string("now", self.now.to_string().as_str());
+        object.boolean("same", self.is_same());
+        object.close();
     }
 }
 

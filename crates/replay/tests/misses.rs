@@ -5,8 +5,8 @@ mod support;
 
 use std::sync::Arc;
 
-use reenact_json::{Limits, Value};
-use reenact_replay::replay_record::ReplaySandbox;
+use reenact_json::{Digest, Limits, Value};
+use reenact_replay::replay_record::{OutputComparison, ReplaySandbox};
 use reenact_replay::{MissCause, NotServed, Player, PlayerRequest, ReplayRecord, ReplayVerdict};
 use reenact_run::{Exit, UnreadablePayload};
 use reenact_testkit::fixture::{ModelRequest, RunBuilder, text_body};
@@ -244,6 +244,7 @@ fn replay_record(player: &Player, child_exit: Exit) -> ReplayRecord {
         digest: player.run().digest().map(|digest| digest.to_string()),
         child_exit,
         recorded_exit: player.run().summary().exit,
+        output: None,
         outcome: player.outcome(),
         sandbox: ReplaySandbox {
             isolation: "netns".into(),
@@ -286,6 +287,23 @@ fn the_verdict() {
 }
 
 #[test]
+fn another_output_differs() {
+    let player = player();
+    hit(&player, &chat(ONE));
+    hit(&player, &chat(TWO));
+    hit(&player, &PlayerRequest { path: "/v1/embeddings", ..chat(ONE) });
+    let (said, else_said) = (Digest::of(b"said"), Digest::of(b"else"));
+    let with = |now| ReplayRecord {
+        output: Some(OutputComparison { recorded: said, now }),
+        ..replay_record(&player, Exit::Code(0))
+    };
+    assert_eq!(with(said).verdict(), ReplayVerdict::Reproduced);
+    assert_eq!(with(else_said).verdict(), ReplayVerdict::Differed);
+    let member = format!(r#""output":{{"recorded":"{said}","now":"{else_said}","same":false}}"#);
+    assert!(with(else_said).to_json().contains(&member));
+}
+
+#[test]
 fn the_record_of_a_replay() {
     let player = player();
     hit(&player, &chat(TWO));
@@ -293,7 +311,7 @@ fn the_record_of_a_replay() {
     let digest = player.run().digest().unwrap();
     let json = replay_record(&player, Exit::Code(7)).to_json();
     let expected = format!(
-        r#"{{"replay_of":{{"run_id":"0196c9a2-0000-7000-8000-000000000001","format":"rer-artifact/0.2","digest":"{digest}"}},"verdict":"missing-dependency","child_exit":7,"child_signal":null,"recorded_exit":0,"recorded_signal":null,"rung":"exact","hits":1,"missed":1,"misses":[{{"code":"E_REPLAY_MISSING_DEPENDENCY","provider":"openai","method":"POST","path":"/v1/chat/completions","model":"gpt-5","match_key":"{key}","asked":1,"cause":"unknown","closest":{{"step_id":"s1","served":false,"distance":1,"differences":[{{"at":"$.messages[0].content","recorded":"\"hello\"","asked":"\"hullo\""}}],"hints":[]}}}}],"unused":[{{"step_id":"s1","model":"gpt-5","label":"POST /v1/chat/completions"}},{{"step_id":"s3","model":"gpt-5","label":"POST /v1/embeddings"}}],"ambiguous":0,"rebuilt":0,"sandbox":{{"rung":"netns","closed":["network"],"open":[],"why":null}},"started_at":"2026-05-13T12:00:00Z","ended_at":"2026-05-13T12:00:01Z"}}"#
+        r#"{{"replay_of":{{"run_id":"0196c9a2-0000-7000-8000-000000000001","format":"rer-artifact/0.2","digest":"{digest}"}},"verdict":"missing-dependency","child_exit":7,"child_signal":null,"recorded_exit":0,"recorded_signal":null,"rung":"exact","hits":1,"missed":1,"misses":[{{"code":"E_REPLAY_MISSING_DEPENDENCY","provider":"openai","method":"POST","path":"/v1/chat/completions","model":"gpt-5","match_key":"{key}","asked":1,"cause":"unknown","closest":{{"step_id":"s1","served":false,"distance":1,"differences":[{{"at":"$.messages[0].content","recorded":"\"hello\"","asked":"\"hullo\""}}],"hints":[]}}}}],"unused":[{{"step_id":"s1","model":"gpt-5","label":"POST /v1/chat/completions"}},{{"step_id":"s3","model":"gpt-5","label":"POST /v1/embeddings"}}],"ambiguous":0,"rebuilt":0,"output":null,"sandbox":{{"rung":"netns","closed":["network"],"open":[],"why":null}},"started_at":"2026-05-13T12:00:00Z","ended_at":"2026-05-13T12:00:01Z"}}"#
     );
     assert_eq!(json, expected);
     assert!(Value::parse(json.as_bytes(), &Limits::default()).is_ok());

@@ -136,13 +136,13 @@ fn an_agent_that_does_less_or_ends_otherwise_differs() {
     project.run(&["replay", "last", "--", "true"]).expect(
         1,
         "",
-        &format!("...\nreenact: differed: 4 exchanges not asked for\n{HERMETIC}"),
+        &format!("...\nreenact: differed: 4 exchanges not asked for; the output is not the recorded one\n{HERMETIC}"),
     );
     let agent = format!("{REENACT} demo-agent >&2; exit 5");
     project.run(&["replay", "last", "--", "sh", "-c", &agent]).expect(
         1,
         "",
-        &format!("...\nreenact: differed: exit 5, recorded was exit 0\n{HERMETIC}"),
+        &format!("...\nreenact: differed: exit 5, recorded was exit 0; the output is not the recorded one\n{HERMETIC}"),
     );
     assert_eq!(project.run(&["replay", "last", "--pass-exit", "--", "sh", "-c", &agent]).code, Some(5));
 }
@@ -153,12 +153,43 @@ fn the_result_as_json_and_on_disk() {
     let replayed = project.run(&["replay", "last", "--json", "--", REENACT, "demo-agent"]);
     replayed.expect(
         0,
-        "{\"replay_of\":{\"run_id\":\"[..]\",\"format\":\"rer-artifact/0.2\",\"digest\":\"[..]\"},\"verdict\":\"reproduced\",\"child_exit\":0,\"child_signal\":null,\"recorded_exit\":0,\"recorded_signal\":null,\"rung\":\"exact\",\"hits\":4,\"missed\":0,\"misses\":[],\"unused\":[],\"ambiguous\":0,\"rebuilt\":0,\"sandbox\":{[..]},[..]}\n",
+        "{\"replay_of\":{\"run_id\":\"[..]\",\"format\":\"rer-artifact/0.2\",\"digest\":\"[..]\"},\"verdict\":\"reproduced\",\"child_exit\":0,\"child_signal\":null,\"recorded_exit\":0,\"recorded_signal\":null,\"rung\":\"exact\",\"hits\":4,\"missed\":0,\"misses\":[],\"unused\":[],\"ambiguous\":0,\"rebuilt\":0,\"output\":{\"recorded\":\"[..]\",\"now\":\"[..]\",\"same\":true},\"sandbox\":{[..]},[..]}\n",
         &format!("...\n{}", recorded.stdout),
     );
     let kept = project.recorded_files();
     let kept = kept.iter().find(|path| path.parent().unwrap().ends_with("replays")).unwrap();
     assert_eq!(fs::read_to_string(kept).unwrap(), replayed.stdout);
+}
+
+/// The same requests, and other words at the end: that is no reproduction.
+#[test]
+fn another_output_differs() {
+    let (project, _) = recorded();
+    let differed = "reenact: differed: the output is not the recorded one\n";
+    let agent = "reenact demo-agent; echo more";
+    for sandbox in ["auto", "off"] {
+        project.run(&["replay", "last", "--sandbox", sandbox, "--", "sh", "-c", agent]).expect(
+            1,
+            "...\nmore\n",
+            &format!("{differed}...\n"),
+        );
+    }
+    let json = project.run(&["replay", "last", "--json", "--", "sh", "-c", agent]);
+    json.expect(
+        1,
+        "[..]\"verdict\":\"differed\",[..]\"output\":{\"recorded\":\"[..]\",\"now\":\"[..]\",\"same\":false},[..]\n",
+        "...\nmore\n",
+    );
+    // Both streams in one place keep their order, and nothing is hashed.
+    let both = fs::File::create(project.folder.path().join("both")).unwrap();
+    let status = project
+        .command(&["replay", "last", "--", "sh", "-c", agent])
+        .stdout(both.try_clone().unwrap())
+        .stderr(both)
+        .status();
+    let text = fs::read_to_string(project.folder.path().join("both")).unwrap();
+    assert_eq!(status.unwrap().code(), Some(0), "{text}");
+    assert!(text.contains("\nmore\nreenact: reproduced: 4 exchanges"), "{text}");
 }
 
 #[test]

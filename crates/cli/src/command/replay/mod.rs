@@ -5,8 +5,8 @@
 //!
 //! | verdict | exit code | meaning |
 //! |---|---|---|
-//! | reproduced | 0 | every recorded exchange was asked for, and the exit code is the recorded one |
-//! | differed | 1 | exchanges were not asked for, or the exit code is another one |
+//! | reproduced | 0 | every recorded exchange was asked for; the exit code, and the output if it was piped, are the recorded ones |
+//! | differed | 1 | exchanges were not asked for, or the exit code or the output is another one |
 //! | missing dependency | 2 | a request had no recorded answer |
 //!
 //! The command comes from the command line; that of a record is run unasked only if the run is our own (`recorded_command`).
@@ -32,11 +32,11 @@ use clap::ValueHint;
 use reenact_gateway::{
     Gateway, GatewayLimits, GatewayMode, GatewayToken, ReplayConfig, ReplayPace, VendorRoute,
 };
-use reenact_json::Shown;
+use reenact_json::{Digest, Shown};
 use reenact_keys::durable::{self, Readers};
 use reenact_record::RunId;
 use reenact_record::clock::{Clock, SystemClock, timestamp};
-use reenact_replay::replay_record::ReplaySandbox;
+use reenact_replay::replay_record::{OutputComparison, ReplaySandbox};
 use reenact_replay::{
     self as replay, Player, ReplayOutcome, ReplayRecord, ReplayVerdict, UnusedExchange, player,
 };
@@ -49,6 +49,7 @@ use crate::agent::{AgentLaunch, Overlay, PlannedAgent, overlay};
 use crate::child::{self, SignalForwarder};
 use crate::output::{self, CommandError};
 use crate::runs::KeyFileArgs;
+use crate::stdio::{ReplayedOutput, RunningReplayedOutput};
 use crate::{hardening, quantity, runs, runtime, settings, upstreams, vendors};
 
 /// Run the agent again on the recorded answers: no network, no API key, no bill
@@ -56,8 +57,8 @@ use crate::{hardening, quantity, runs, runtime, settings, upstreams, vendors};
 /// RUN is a file or a folder of any format that holds answers, a run id, the beginning of one, or `last`. The command runs inside a sandbox of the kernel in which there is
 /// nothing but a gateway that gives the recorded answers; what it asks for that was not recorded is refused, and shown with the
 /// closest that was. Without a command your own runs are replayed with the recorded one, which is printed first; the command of a record
-/// from elsewhere is run only with --recorded-command. The exit code is 0 if the run was reproduced (same answers, same exit code), 1 if it
-/// differed, 2 if it could not be.
+/// from elsewhere is run only with --recorded-command. The exit code is 0 if the run was reproduced (same answers, same exit code, same
+/// output where it was piped), 1 if it differed, 2 if it could not be.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  reenact replay\n  reenact replay -- python agent.py\n  reenact replay run.rer.json --key signer.jwk --json -- node agent.js\n  reenact replay 0197 --pace recorded --sandbox require -- ./agent\n  reenact replay --diff -- ./agent\n  reenact replay --bundle failure.tar.gz -- python agent.py"
@@ -149,6 +150,16 @@ struct RunningAgent {
     enforcement: SandboxReport,
     /// Overlay files of the agent; removed when it has ended.
     overlay: Overlay,
+    /// Standard output of the agent, if it is compared with the recorded one.
+    output: Option<RunningReplayedOutput>,
+}
+
+/// End of an agent, and the conditions under which it ran.
+struct EndedAgent {
+    exit: Exit,
+    enforcement: SandboxReport,
+    /// SHA-256 of what the agent wrote to its standard output, if that is compared and was piped.
+    stdout_sha256: Option<Digest>,
 }
 
 /// Everything that a replay needs, before the address of the gateway is known.
@@ -167,6 +178,8 @@ struct ReplaySetup {
     token: GatewayToken,
     /// Variables whose values the project has masked (`redaction.known_env`).
     known_env: Vec<String>,
+    /// SHA-256 of the recorded standard output, if that was piped.
+    recorded_stdout: Option<Digest>,
     /// Recorded standard input of the agent.
     #[cfg(unix)]
     input: Option<input::ReplayedInput>,
@@ -241,19 +254,30 @@ impl ReplayArgs {
             token: GatewayToken::generate().map_err(|error| CommandError::impossible(error.to_string()))?,
             player: Arc::new(player),
             known_env: redaction.known_env,
+            recorded_stdout: run.surroundings().stdout_sha256.and_then(|hex| Digest::from_hex(&hex)),
             #[cfg(unix)]
             input: input::ReplayedInput::of(run),
         };
         let clock = SystemClock::start();
         let started_at = timestamp(clock.now());
         let player = Arc::clone(&setup.player);
-        let (child_exit, enforcement) = runtime::new()?.block_on(self.run_agent(setup))?;
+        let recorded_stdout = setup.recorded_stdout;
+        let EndedAgent { exit, enforcement, stdout_sha256 } =
+            runtime::new()?.block_on(self.run_agent(setup))?;
+        let output = recorded_stdout.zip(stdout_sha256);
+        let output = output.map(|(recorded, now)| OutputComparison { recorded, now });
+        if output.is_some_and(|output| !output.is_same()) && surroundings::has_masked_answers(run) {
+            output::print_notice(
+                "answers of the record have masks in place of secrets, so that an agent which prints them prints something else",
+            );
+        }
         let record = ReplayRecord {
             run_id: run.id().to_owned(),
             format: run.format().to_owned(),
             digest: run.digest().map(|digest| digest.to_string()),
-            child_exit,
+            child_exit: exit,
             recorded_exit: run.summary().exit,
+            output,
             outcome: player.outcome(),
             sandbox: sandbox_record(&enforcement),
             started_at,
@@ -263,15 +287,23 @@ impl ReplayArgs {
     }
 
     /// Starts the agent and the gateway, waits for the agent's end, and stops the gateway.
-    async fn run_agent(&self, setup: ReplaySetup) -> Result<(Exit, SandboxReport), CommandError> {
+    async fn run_agent(&self, setup: ReplaySetup) -> Result<EndedAgent, CommandError> {
         let signals =
             SignalForwarder::listen().map_err(|error| CommandError::impossible(error.to_string()))?;
         // Building the sandbox blocks this thread for some milliseconds; no other task is waiting then.
-        let RunningAgent { child, gateway, enforcement, overlay: _overlay } = self.start_agent(&setup)?;
+        let RunningAgent { child, gateway, enforcement, overlay: _overlay, output } =
+            self.start_agent(&setup)?;
         let exit = signals.wait(child).await.map_err(|error| CommandError::impossible(error.to_string()))?;
+        // The gateway goes on meanwhile, for processes that the agent left behind.
+        let finished = tokio::task::spawn_blocking(move || {
+            let mut notes = Vec::new();
+            (output.and_then(|output| output.finish(&mut notes)), notes)
+        });
+        let (stdout_sha256, notes) = finished.await.unwrap_or_default();
+        notes.iter().for_each(|note| output::print_notice(note));
         // A replay records nothing, so the gateway's error about unrecorded events cannot occur.
         let _ = gateway.stop().await;
-        Ok((exit, enforcement))
+        Ok(EndedAgent { exit, enforcement, stdout_sha256 })
     }
 
     /// Starts the agent inside a sandbox; without one if `--sandbox` allows it.
@@ -310,7 +342,7 @@ impl ReplayArgs {
         };
         let mut command = Command::new(program);
         command.args(arguments).env_clear().envs(launch.environment);
-        self.redirect_stdout(&mut command)?;
+        let output = self.redirect_stdout(setup, &mut command)?;
         #[cfg(unix)]
         if let Some(input) = &setup.input {
             command.stdin(input.open().map_err(|error| CommandError::impossible(error.to_string()))?);
@@ -318,7 +350,11 @@ impl ReplayArgs {
         let child = hardening::with_inherited_limits(|| command.spawn()).map_err(|error| {
             self.spawn_failure(setup, &error.to_string(), child::spawn_error_code(&error))
         })?;
-        Ok(RunningAgent { child, gateway, enforcement: SandboxReport::not_enforced(why), overlay })
+        // The command holds the agent's end of its output.
+        drop(command);
+        let output = output.map(ReplayedOutput::start);
+        let enforcement = SandboxReport::not_enforced(why);
+        Ok(RunningAgent { child, gateway, enforcement, overlay, output })
     }
 
     /// Starts the agent in a sandbox of the kernel, with the gateway's listener inside it.
@@ -339,7 +375,7 @@ impl ReplayArgs {
             plan.stdin = Some(input.open().map_err(SandboxError::Spawn)?);
         }
         let (mut command, handshake) = plan.prepare()?;
-        self.redirect_stdout(&mut command)?;
+        let output = self.redirect_stdout(setup, &mut command)?;
         let mut child = hardening::with_inherited_limits(|| command.spawn()).map_err(SandboxError::Spawn)?;
         // The command keeps the child's end of the handshake open, so that EOF would not be seen.
         drop(command);
@@ -351,7 +387,10 @@ impl ReplayArgs {
             Ok((gateway, handshaken.start()?.report))
         })();
         match started {
-            Ok((gateway, enforcement)) => Ok(RunningAgent { child, gateway, enforcement, overlay }),
+            Ok((gateway, enforcement)) => {
+                let output = output.map(ReplayedOutput::start);
+                Ok(RunningAgent { child, gateway, enforcement, overlay, output })
+            }
             Err(refused) => {
                 let _ = child.kill();
                 let _ = child.wait();
@@ -409,13 +448,18 @@ impl ReplayArgs {
         Ok((launch, overlay))
     }
 
-    /// Sends the agent's standard output to standard error with `--json`, where standard output carries the result.
-    fn redirect_stdout(&self, command: &mut Command) -> Result<(), CommandError> {
+    /// Sends the agent's standard output to standard error with `--json`, where standard output carries the result. Returns the
+    /// output if it is to be compared with the recorded one.
+    fn redirect_stdout(
+        &self,
+        setup: &ReplaySetup,
+        command: &mut Command,
+    ) -> Result<Option<ReplayedOutput>, CommandError> {
         if self.json {
             let error = |error: std::io::Error| CommandError::impossible(error.to_string());
             command.stdout(output::stderr_handle().map(Stdio::from).map_err(error)?);
         }
-        Ok(())
+        Ok(setup.recorded_stdout.map(|_| ReplayedOutput::prepare(command, self.json)))
     }
 
     /// Returns the error for a command that could not be started. `code` (126 or 127) is used with `--pass-exit` only.
@@ -486,6 +530,9 @@ impl ReplayArgs {
                 }
                 if let Some(recorded) = record.recorded_exit.filter(|recorded| *recorded != exit) {
                     why.push(format!("{exit}, recorded was {recorded}"));
+                }
+                if record.output.is_some_and(|output| !output.is_same()) {
+                    why.push("the output is not the recorded one".to_owned());
                 }
                 format!("differed: {}", why.join("; "))
             }

@@ -34,3 +34,10 @@ pub(super) fn terminal_notice(run: &Run, name: &OsStr) -> Option<String> {
         )
     })
 }
+
+/// Returns true if secrets are masked in the answers of a run: an agent is given the masks.
+pub(super) fn has_masked_answers(run: &Run) -> bool {
+    const MARK: &[u8] = b"[masked:";
+    let is_masked = |body: &[u8]| body.windows(MARK.len()).any(|part| part == MARK);
+    run.exchanges().any(|exchange| exchange.answer().is_ok_and(|answer| is_masked(&answer.body)))
+}
