@@ -392,7 +392,20 @@ fn another_folder_is_told() {
 #[test]
 fn the_agent_gets_no_real_credential() {
     let (project, _) = recorded();
-    let replayed =
-        project.run(&["replay", "last", "--", "sh", "-c", "echo $OPENAI_API_KEY $ANTHROPIC_API_KEY"]);
-    assert_eq!(replayed.stdout, "reenact-dummy-OPENAI_API_KEY reenact-dummy-ANTHROPIC_API_KEY\n");
+    let agent = "echo $OPENAI_API_KEY $ANTHROPIC_API_KEY; reenact demo-agent \"my key is $OPENAI_API_KEY\"";
+    let replayed = project.run(&["replay", "last", "--json", "--", "sh", "-c", agent]);
+    let keys = replayed.stderr.lines().next().unwrap();
+    let (openai, anthropic) = keys.split_once(' ').unwrap();
+    // Agents choose by the shape of a key.
+    assert_eq!((openai.len(), openai.starts_with("sk-proj-reenact-dummy-")), (164, true), "{openai}");
+    assert_eq!(
+        (anthropic.len(), anthropic.starts_with("sk-ant-api03-reenact-dummy-")),
+        (108, true),
+        "{anthropic}"
+    );
+    // The dummy is masked as the key was, so that it is in no file and in no message of ours.
+    assert!(replayed.stdout.contains("my key is [masked:environment:1]"), "{}", replayed.stdout);
+    for file in project.recorded_files() {
+        assert!(!fs::read_to_string(&file).unwrap().contains("reenact-dummy"), "{}", file.display());
+    }
 }
