@@ -86,8 +86,9 @@ pub(crate) fn unlikeness(recorded: &MatchKeyParts<'_>, requested: &MatchKeyParts
         seen += leaf.leaves;
         sum += match (leaf.recorded, leaf.requested) {
             (Some(recorded), Some(requested)) if sum < max => text_unlikeness(recorded, requested),
-            _ => WHOLE_LEAF.saturating_mul(leaf.leaves as u64),
-        };
+            _ => WHOLE_LEAF,
+        }
+        .saturating_mul(leaf.leaves as u64);
     });
     sum.saturating_add(WHOLE_LEAF.saturating_mul(distance.saturating_sub(seen) as u64))
 }
@@ -168,12 +169,15 @@ fn compare_bodies(
         return 0;
     }
     let texts = || (String::from_utf8_lossy(recorded), String::from_utf8_lossy(requested));
-    let (Some(left), Some(right)) = (parse_json(recorded), parse_json(requested)) else {
+    let (left, right) = (parse_json(recorded), parse_json(requested));
+    let (Some(left), Some(right)) = (left, right) else {
         let offset = recorded.iter().zip(requested).take_while(|(a, b)| a == b).count();
         let (recorded, requested) = texts();
         let location = format!("body, from byte {offset}");
-        // Bytes beyond UTF-8 may look the same.
-        compare_texts(&location, Some(&recorded), Some(&requested), visit);
+        // A body of JSON beside an empty one is unlike it in all of its leaves.
+        let leaves = [left, right].into_iter().flatten().map(diff::leaf_count).max().unwrap_or(1);
+        let (recorded, requested) = (Some(&*recorded), Some(&*requested));
+        visit(DifferingLeaf { location: &location, recorded, requested, is_text: true, leaves });
         return 1;
     };
     let found = diff::differences(left, right, DiffLimits { max_listed: MAX_COMPARED_LEAVES, max_counted });
@@ -400,6 +404,7 @@ mod tests {
             100 + 1_000 + 2_000
         );
         assert_eq!(all("[1]", "[true]"), 1_000);
+        assert_eq!(all("", "[1,2,3]"), 3_000);
         // More leaves than are compared count as wholly different.
         let list = |word: &str| format!("[{}]", vec![format!("\"ten{word}\""); 500].join(","));
         assert_eq!(all(&list("1"), &list("2")), 200 * 250 + 300 * 1_000);

@@ -221,7 +221,7 @@ fn is_key_shape(changed: &ChangedLeaf<'_>) -> bool {
 }
 
 /// Words by which requests of an account differ from those of a key.
-const LOGIN_WORDS: [&str; 4] = ["oauth", "account_uuid", "chatgpt-account", "chatgpt_account"];
+const LOGIN_WORDS: [&str; 3] = ["oauth", "chatgpt-account", "chatgpt_account"];
 
 /// Returns true if a line tells of an account, or the route is another one.
 fn is_login(changed: &ChangedLeaf<'_>) -> bool {
@@ -302,6 +302,9 @@ mod tests {
     fn a_login() {
         assert_eq!(names("header anthropic-beta", "a,oauth-2025-04-20", "a"), ["login"]);
         assert_eq!(names("provider", "chatgpt", "openai"), ["login"]);
+        // The line names an account, and differs in a session.
+        let user = |session: &str| format!(r#"{{"account_uuid":"","session_id":"{session}"}}"#);
+        assert_eq!(names("$.metadata.user_id", &user("1f2e"), &user("9a8b")), [""; 0]);
     }
 
     #[test]

@@ -75,7 +75,7 @@ pub struct Closest {
 
 /// Miss, and the number of requests that missed so.
 ///
-/// `{miss}` lists all differences over several lines, each short; `{miss:#}` shows their values whole.
+/// `{miss}` lists the first differences over several lines, each short; `{miss:#}` lists more, with their values whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepeatedMiss {
     /// The miss.
@@ -170,11 +170,16 @@ impl Miss {
     }
 }
 
+/// Largest number of differences that are listed in short.
+const MAX_SHORT_DIFFERENCES: usize = 6;
+
 impl fmt::Display for RepeatedMiss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.miss.write_beginning(self.times, f)?;
         let MissCause::Unknown(closest) = &self.miss.cause else { return Ok(()) };
-        for difference in &closest.differences {
+        let max = if f.alternate() { usize::MAX } else { MAX_SHORT_DIFFERENCES };
+        let shown = closest.differences.len().min(max);
+        for difference in closest.differences.iter().take(shown) {
             write!(f, "\n  {}", difference.location)?;
             match difference.whole.as_ref().filter(|_| f.alternate()) {
                 Some(whole) => whole.write(f)?,
@@ -184,8 +189,8 @@ impl fmt::Display for RepeatedMiss {
                 }
             }
         }
-        if closest.differences.len() < closest.distance {
-            f.write_str("\n  …")?;
+        if shown < closest.distance {
+            write!(f, "\n  … and {} more", closest.distance - shown)?;
         }
         closest.hints.iter().try_for_each(|hint| write!(f, "\n  hint: {}", hint.advice))
     }

@@ -77,6 +77,21 @@ fn the_closest_is_the_most_alike() {
 }
 
 #[test]
+fn a_request_that_differs_in_much_is_listed_in_short() {
+    let body = |word: &str| {
+        let list: Vec<String> = (0..30).map(|at| format!("\"{word} {at}\"")).collect();
+        format!("[{}]", list.join(","))
+    };
+    let run = RunBuilder::started().called("s1", &chat_request(&body("a"))).returned("s1", "I").run();
+    let player = Player::load(&run).unwrap();
+    miss(&player, &chat(&body("b")));
+    let found = &player.outcome().misses[0];
+    let ends = |text: String| (text.matches("recorded \"").count(), text.lines().last().unwrap().to_owned());
+    assert_eq!(ends(found.to_string()), (6, "  … and 24 more".to_owned()));
+    assert_eq!(ends(format!("{found:#}")), (20, "  … and 10 more".to_owned()));
+}
+
+#[test]
 fn a_repeated_miss_is_listed_once_with_its_number() {
     let player = player();
     let drifted = ONE.replace("hello", "hullo");

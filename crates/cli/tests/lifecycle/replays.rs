@@ -90,6 +90,22 @@ fn a_repeated_miss_is_told_once() {
     replay(&["--diff"]).expect(2, "", &format!("{beginning}{whole}{end}"));
 }
 
+#[test]
+fn of_many_misses_the_first_are_shown() {
+    let (project, _) = recorded();
+    let agent = "for i in 1 2 3 4 5; do reenact demo-agent \"task $i\" >&2; done; exit 2";
+    let replay = |more: &[&str]| {
+        let replayed = project.run(&[&["replay", "last"], more, &["--", "sh", "-c", agent]].concat());
+        assert_eq!(replayed.code, Some(2), "{}", replayed.stderr);
+        let lines = || replayed.stderr.lines().filter(|line| line.starts_with("reenact: E_REPLAY_"));
+        let others =
+            "reenact: 2 other requests without a recorded answer: --diff shows all, the report has them, too";
+        (lines().count(), replayed.stderr.lines().any(|line| line == others))
+    };
+    assert_eq!(replay(&[]), (3, true));
+    assert_eq!(replay(&["--diff"]), (5, false));
+}
+
 /// The same question twice, with two answers: they come back in their order, and a line says so.
 #[test]
 fn several_answers_to_one_question() {

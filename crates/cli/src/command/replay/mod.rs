@@ -140,6 +140,9 @@ enum PaceArg {
 /// agents that print their base URL the same each time.
 const SANDBOX_PORT: u16 = 8377;
 
+/// Largest number of misses that are shown without `--diff`: what follows the first often follows from it.
+const MAX_SHOWN_MISSES: usize = 3;
+
 /// An agent that runs, with the gateway that serves it.
 struct RunningAgent {
     /// Process of the agent, or of the trampoline that has become the agent.
@@ -506,8 +509,15 @@ impl ReplayArgs {
     fn print_result(&self, record: &ReplayRecord, enforcement: &SandboxReport) {
         let ReplayOutcome { hits, misses, missed, unused, ambiguous, rebuilt, weakest_level: rung } =
             &record.outcome;
-        for miss in misses {
+        let shown = if self.diff { misses.len() } else { misses.len().min(MAX_SHOWN_MISSES) };
+        for miss in misses.iter().take(shown) {
             output::print_notice(&if self.diff { format!("{miss:#}") } else { miss.to_string() });
+        }
+        if let Some(more) = misses.len().checked_sub(shown).filter(|more| *more > 0) {
+            let requests = quantity::count(more as u64, "other request");
+            output::print_notice(&format!(
+                "{requests} without a recorded answer: --diff shows all, the report has them, too"
+            ));
         }
         if let Some(unused) = unused_notice(unused) {
             output::print_notice(&unused);
