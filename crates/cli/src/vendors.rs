@@ -4,7 +4,7 @@
 //! agent gets the address of the gateway there, so that no code of the agent changes. A replayed agent also
 //! gets dummy credentials. Start reading at [`agent_environment`].
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 
 use reenact_secrets::command_line::is_secret_variable;
 use reenact_wire::{BaseVariable, VENDORS, Vendor};
@@ -86,18 +86,19 @@ fn own_variables(route: &str) -> [String; 2] {
 
 /// Replaces the credentials in an environment by dummies, and returns the dummies.
 ///
-/// Each variable stays, because agents look for it. A vendor without any key gets a dummy one if it has interfaces of its own, or if
+/// Each variable stays, because agents look for it, and its dummy has the shape of its vendor's keys, because agents choose by that. Two
+/// variables with one value have one dummy. A vendor without any key gets a dummy one if it has interfaces of its own, or if
 /// `is_called` returns true for its name, because its client does not start without a key.
 pub(crate) fn replace_credentials(
     environment: &mut Vec<(OsString, OsString)>,
     is_called: impl Fn(&str) -> bool,
 ) -> Vec<String> {
-    let dummy = |name: &OsStr| format!("reenact-dummy-{}", name.to_string_lossy());
-    let mut dummies = Vec::new();
+    let mut dummies: Vec<(OsString, String)> = Vec::new();
     for (name, value) in environment.iter_mut() {
         if is_secret_variable(&name.to_string_lossy(), value.as_encoded_bytes()) && !value.is_empty() {
-            dummies.push(dummy(name));
-            *value = OsString::from(dummy(name));
+            let known = dummies.iter().find(|(known, _)| known == value).map(|(_, dummy)| dummy.clone());
+            let dummy = known.unwrap_or_else(|| dummy(&name.to_string_lossy(), &value.to_string_lossy()));
+            dummies.push((std::mem::replace(value, OsString::from(&dummy)), dummy));
         }
     }
     let needs_key = |vendor: &Vendor| vendor.has_own_interfaces() || is_called(vendor.name());
@@ -105,11 +106,21 @@ pub(crate) fn replace_credentials(
         let is_set =
             names.iter().any(|key| environment.iter().any(|(name, value)| name == key && !value.is_empty()));
         if let Some(key) = names.first().filter(|_| !is_set) {
-            dummies.push(dummy(OsStr::new(key)));
-            set_variable(environment, key, OsString::from(dummy(OsStr::new(key))));
+            let dummy = dummy(key, "");
+            set_variable(environment, key, OsString::from(&dummy));
+            dummies.push((OsString::new(), dummy));
         }
     }
-    dummies
+    dummies.into_iter().map(|(_, dummy)| dummy).collect()
+}
+
+/// Returns the dummy for a credential: of the shape of the vendor whose variable it is, or whose key it looks like.
+fn dummy(name: &str, value: &str) -> String {
+    let vendor = VENDORS.into_iter().find(|vendor| vendor.key_variables().contains(&name));
+    match vendor.or_else(|| Vendor::of_key(value)) {
+        Some(vendor) => vendor.dummy_key(name, value),
+        None => format!("reenact-dummy-{name}"),
+    }
 }
 
 /// Sets a variable, and removes every earlier value of it.
@@ -169,24 +180,35 @@ mod tests {
     #[test]
     fn credentials_are_exchanged_for_dummies() {
         let mut after = pairs(&[
-            ("OPENAI_API_KEY", "sk-real"),
+            ("OPENAI_API_KEY", "sk-svcacct-real"),
             ("GOOGLE_API_KEY", "AIza-real"),
+            ("CODEX_API_KEY", "sk-svcacct-real"),
+            ("ANTHROPIC_AUTH_TOKEN", "sk-ant-oat01-real"),
             ("db_password", "hunter22"),
             ("MONKEYS", "3"),
             ("A_TOKEN", ""),
         ]);
         let dummies = replace_credentials(&mut after, |vendor| vendor == "groq");
-        assert_eq!(value(&after, "OPENAI_API_KEY"), Some("reenact-dummy-OPENAI_API_KEY"));
-        assert_eq!(value(&after, "ANTHROPIC_API_KEY"), Some("reenact-dummy-ANTHROPIC_API_KEY"));
+        let of = |vendor: Vendor, name: &str, like: &str| Some(vendor.dummy_key(name, like));
+        let after_of = |name: &str| value(&after, name).map(str::to_owned);
+        let openai = of(Vendor::OPENAI, "OPENAI_API_KEY", "sk-svcacct-");
+        assert_eq!(after_of("OPENAI_API_KEY"), openai);
+        // The same value in another variable is the same secret.
+        assert_eq!(after_of("CODEX_API_KEY"), openai);
+        assert_eq!(after_of("ANTHROPIC_API_KEY"), of(Vendor::ANTHROPIC, "ANTHROPIC_API_KEY", ""));
+        assert_eq!(
+            after_of("ANTHROPIC_AUTH_TOKEN"),
+            of(Vendor::ANTHROPIC, "ANTHROPIC_AUTH_TOKEN", "sk-ant-oat01-")
+        );
         assert_eq!(value(&after, "db_password"), Some("reenact-dummy-db_password"));
         assert_eq!(value(&after, "MONKEYS"), Some("3"));
         assert_eq!(value(&after, "A_TOKEN"), Some(""));
         // One key is enough for a vendor whose clients read two variables.
-        assert_eq!(value(&after, "GOOGLE_API_KEY"), Some("reenact-dummy-GOOGLE_API_KEY"));
+        assert_eq!(after_of("GOOGLE_API_KEY"), of(Vendor::GEMINI, "GOOGLE_API_KEY", ""));
         assert_eq!(value(&after, "GEMINI_API_KEY"), None);
         // An agent may choose its vendor by the keys that it finds: those of vendors that were not called stay away.
-        assert_eq!(value(&after, "GROQ_API_KEY"), Some("reenact-dummy-GROQ_API_KEY"));
+        assert_eq!(after_of("GROQ_API_KEY"), of(Vendor::GROQ, "GROQ_API_KEY", ""));
         assert_eq!(value(&after, "MISTRAL_API_KEY"), None);
-        assert_eq!(dummies.len(), 5);
+        assert_eq!(dummies.len(), 7);
     }
 }

@@ -31,7 +31,7 @@ pub struct ServedRequest<'a> {
 pub enum ServedReply {
     /// Answer to serve.
     Answer(ServedAnswer),
-    /// No answer was recorded. The client gets a 404 in its vendor's shape.
+    /// No answer was recorded. The client gets a 400 in its vendor's shape.
     Missing {
         /// Name of the fault, for programs.
         code: &'static str,

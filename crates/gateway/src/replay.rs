@@ -52,9 +52,14 @@ impl Replayer {
         let in_flight = socket.in_flight();
         let (vendor, at) = (arrival.route.vendor, arrival.received_at);
         match self.look_up(arrival).await.ok_or(AnswerAborted)? {
-            ServedReply::Missing { code, message } => {
-                Ok(rejection::vendor_error(vendor, StatusCode::NOT_FOUND, "not_found_error", code, &message))
-            }
+            // Agents show the message of a 400 and stop. They take a 404 for a wrong model name, and repeat what fails otherwise.
+            ServedReply::Missing { code, message } => Ok(rejection::vendor_error(
+                vendor,
+                StatusCode::BAD_REQUEST,
+                "invalid_request_error",
+                code,
+                &message,
+            )),
             ServedReply::Answer(answer) => {
                 replay_response(answer, self.pace, at, socket, in_flight).ok_or(AnswerAborted)
             }

@@ -80,7 +80,11 @@ async fn recorded_and_replayed_in_every_form() {
     }
     let miss = replay.gemini().post(&path("generateContent"), "{}").await;
     let error: Value = serde_json::from_slice(&miss.body).unwrap();
-    assert_eq!((&error["error"]["code"], &error["error"]["status"]), (&404.into(), &"NOT_FOUND".into()));
+    assert_eq!(miss.status(), 400);
+    assert_eq!(
+        (&error["error"]["code"], &error["error"]["status"]),
+        (&400.into(), &"INVALID_ARGUMENT".into())
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -163,9 +163,12 @@ async fn a_request_that_was_never_recorded() {
     assert_eq!(ask(&replay.openai(), 0).await.status(), 200);
     for (number, word) in [(7, "closest"), (0, "once more")] {
         let missed = ask(&replay.openai(), number).await;
-        assert_eq!((missed.status(), missed.header("content-type")), (404, Some("application/json")));
+        assert_eq!((missed.status(), missed.header("content-type")), (400, Some("application/json")));
         let body: serde_json::Value = serde_json::from_str(missed.text()).unwrap();
-        assert_eq!(body["error"]["code"], "E_REPLAY_MISSING_DEPENDENCY");
+        assert_eq!(
+            (&body["error"]["code"], &body["error"]["type"]),
+            (&"E_REPLAY_MISSING_DEPENDENCY".into(), &"invalid_request_error".into())
+        );
         let message = body["error"]["message"].as_str().unwrap();
         assert!(message.contains(word) && !message.contains('\n'), "{message}");
     }

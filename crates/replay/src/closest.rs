@@ -7,7 +7,7 @@ use reenact_json::{Limits, Shown, Value};
 use reenact_run::{ExchangeRequest, ExchangeRequestBody};
 use reenact_wire::MatchKeyParts;
 
-use crate::difference::RequestDiff;
+use crate::difference::{self, RequestDiff};
 use crate::match_level::{key_parts, prompts};
 use crate::miss::Closest;
 use crate::recorded_exchanges::{RecordedExchanges, destination_hash};
@@ -21,9 +21,9 @@ const MAX_CANDIDATES: usize = 2_000;
 
 /// Returns the recorded request that is closest to an incoming one; `None` if none can be compared.
 ///
-/// Requests to the same destination are compared if there are any, else all. Of requests at the same distance,
-/// one that is not served yet wins, then the one recorded first. `is_served` answers for an index into
-/// [`RecordedExchanges::entries`].
+/// Requests to the same destination are compared if there are any, else all. The one that is most like the incoming one wins; of
+/// several that are as like, one that is not served yet, then the one recorded first. `is_served` answers for an index
+/// into [`RecordedExchanges::entries`].
 pub(crate) fn closest(
     library: &RecordedExchanges,
     masked: &MaskedPlayerRequest<'_>,
@@ -40,39 +40,48 @@ pub(crate) fn closest(
     candidates.truncate(MAX_CANDIDATES);
 
     let masked = masked.key_parts();
-    let mut best: Option<Closest> = None;
+    let mut best: Option<(u64, bool, usize)> = None;
     let mut bytes = 0;
     for (served, at) in candidates {
-        let Some(exchange) = library.exchange(at) else { continue };
-        let Ok(request) = exchange.request() else { continue };
-        let Some(body) = comparable_body(&request, masked.body) else { continue };
-        let max_distance = best.as_ref().map_or(usize::MAX, |best| best.distance);
-        let recorded = key_parts(&request);
-        // A part that the record does not name is no difference.
-        let known = |recorded, masked| if str::is_empty(recorded) { masked } else { recorded };
-        let recorded = MatchKeyParts {
-            provider: known(recorded.provider, masked.provider),
-            method: known(recorded.method, masked.method),
-            path: known(recorded.path, masked.path),
-            ..recorded
-        };
-        let masked = MatchKeyParts { body: &body, ..masked };
-        let found = RequestDiff::between(&recorded, &masked, max_distance);
-        if found.distance < max_distance {
-            let step_id = Shown::new(&exchange.step_id()).to_string();
-            best = Some(Closest {
-                step_id,
-                is_served: served,
-                differences: found.listed,
-                distance: found.distance,
-            });
+        let max = best.map_or(u64::MAX, |(unlikeness, ..)| unlikeness);
+        let found = with_comparable(library, at, &masked, |recorded, masked| {
+            bytes += recorded.body.len() + masked.body.len();
+            difference::unlikeness(recorded, masked, max)
+        });
+        if let Some(found) = found.filter(|found| *found < max) {
+            best = Some((found, served, at));
         }
-        bytes += request.body.bytes().len() + masked.body.len();
         if bytes > MAX_COMPARED_BYTES {
             break;
         }
     }
-    best
+    let (_, is_served, at) = best?;
+    let diff = with_comparable(library, at, &masked, RequestDiff::between)?;
+    let step_id = Shown::new(&library.exchange(at)?.step_id()).to_string();
+    let RequestDiff { listed: differences, distance, hints } = diff;
+    Some(Closest { step_id, is_served, differences, distance, hints })
+}
+
+/// Compares the recorded request at an index with an incoming one, as far as the record holds it; `None` if it holds only a hash.
+fn with_comparable<T>(
+    library: &RecordedExchanges,
+    at: usize,
+    masked: &MatchKeyParts<'_>,
+    compare: impl FnOnce(&MatchKeyParts<'_>, &MatchKeyParts<'_>) -> T,
+) -> Option<T> {
+    let exchange = library.exchange(at)?;
+    let request = exchange.request().ok()?;
+    let body = comparable_body(&request, masked.body)?;
+    let recorded = key_parts(&request);
+    // A part that the record does not name is no difference.
+    let known = |recorded, masked| if str::is_empty(recorded) { masked } else { recorded };
+    let recorded = MatchKeyParts {
+        provider: known(recorded.provider, masked.provider),
+        method: known(recorded.method, masked.method),
+        path: known(recorded.path, masked.path),
+        ..recorded
+    };
+    Some(compare(&recorded, &MatchKeyParts { body: &body, ..*masked }))
 }
 
 /// Returns the part of an incoming body that a recorded request can be compared with; `None` if only a hash is

@@ -15,7 +15,9 @@
 //! | `answer_comparison` | comparison of several records of one answer |
 //! | [`answer`] | recorded answers, ready to be served |
 //! | `denied_call` | calls that policy denied in the recorded run, denied again |
-//! | [`miss`], `closest`, [`difference`] | requests without an answer, the closest recorded request, and the differences |
+//! | [`miss`], `miss_list` | requests without an answer, equal ones once |
+//! | `closest`, `likeness`, [`difference`] | the recorded request that is most like one without an answer, and the differences |
+//! | [`hint`] | guesses at the cause of a difference |
 //! | [`outcome`] | hits, misses, unused answers, the verdict |
 //! | [`replay_record`] | all of that as JSON |
 //!
@@ -26,8 +28,11 @@ mod answer_comparison;
 mod closest;
 mod denied_call;
 pub mod difference;
+pub mod hint;
+mod likeness;
 pub mod match_level;
 pub mod miss;
+mod miss_list;
 pub mod outcome;
 pub mod player;
 mod recorded_exchanges;
@@ -35,9 +40,10 @@ pub mod replay_record;
 mod request;
 
 pub use answer::{AnswerEnd, NotServed, RecordedAnswer};
-pub use difference::RequestDifference;
+pub use difference::{RequestDifference, WholeValues};
+pub use hint::MissHint;
 pub use match_level::MatchLevel;
-pub use miss::{Closest, Miss, MissCause};
+pub use miss::{Closest, Miss, MissCause, RepeatedMiss};
 pub use outcome::{ReplayOutcome, ReplayVerdict, UnusedExchange};
 pub use player::{Player, PlayerReply};
 pub use recorded_exchanges::{LoadError, LoadNote};

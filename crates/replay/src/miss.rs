@@ -1,16 +1,18 @@
 //! Misses: requests without a recorded answer, with the cause and the closest recorded request.
 
 use core::fmt;
+use std::sync::Arc;
 
 use crate::answer::NotServed;
-use crate::difference::RequestDifference;
+use crate::difference::{RequestDifference, WholeValues};
+use crate::hint::MissHint;
 
 /// Error code of a miss, for programs that branch on it.
 pub const CODE: &str = "E_REPLAY_MISSING_DEPENDENCY";
 
 /// Request without a recorded answer. All texts are safe to print.
 ///
-/// `{miss}` prints one line, for the agent; `{miss:#}` lists all differences over several lines, for a person.
+/// `{miss}` prints one line, for the agent. For people there is [`RepeatedMiss`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Miss {
     /// Name of the route of the request, such as `openai`.
@@ -67,6 +69,19 @@ pub struct Closest {
     pub differences: Vec<RequestDifference>,
     /// Number of all differences, counted in leaves: JSON values that are no lists or objects.
     pub distance: usize,
+    /// Guesses at the cause of the differences.
+    pub hints: Vec<MissHint>,
+}
+
+/// Miss, and the number of requests that missed so.
+///
+/// `{miss}` lists the first differences over several lines, each short; `{miss:#}` lists more, with their values whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RepeatedMiss {
+    /// The miss.
+    pub miss: Arc<Miss>,
+    /// Number of requests, 1 or more.
+    pub times: usize,
 }
 
 impl MissCause {
@@ -85,54 +100,130 @@ impl MissCause {
 
 impl fmt::Display for Miss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_beginning(1, f)?;
+        let MissCause::Unknown(closest) = &self.cause else { return Ok(()) };
+        match closest.differences.first() {
+            Some(first) => {
+                let [recorded, requested] = sides(first);
+                write!(f, "; first at {}: recorded {recorded}, asked {requested}", first.location)
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Miss {
+    /// Writes what was asked, so many times, and why there is no answer, without any difference.
+    fn write_beginning(&self, times: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{CODE}: no recorded answer for {} {} ({}", self.method, self.path, self.provider)?;
         if let Some(model) = &self.model {
             write!(f, ", {model}")?;
         }
-        f.write_str("): ")?;
+        f.write_str(")")?;
+        let is_counted_below = matches!(self.cause, MissCause::AskedMoreOften { .. });
+        if times > 1 && !is_counted_below {
+            write!(f, ", asked {times} times")?;
+        }
+        f.write_str(": ")?;
         match &self.cause {
             MissCause::NothingRecorded => f.write_str("nothing was recorded that it could be compared with"),
-            MissCause::Unknown(closest) => closest.write(f),
+            MissCause::Unknown(Closest { step_id, is_served, distance, .. }) => {
+                let values = if *distance == 1 { "value" } else { "values" };
+                let served = if *is_served { " (which was asked for already)" } else { "" };
+                write!(f, "the closest is step {step_id}{served}, it differs in {distance} {values}")
+            }
             MissCause::OnlyHashes { recorded } => {
                 let prompts = if *recorded == 1 { "prompt is" } else { "prompts are" };
                 write!(f, "{recorded} {prompts} recorded, by hashes that are not its own")
             }
             MissCause::NotCompared => f.write_str("too many requests were not recorded to compare this one"),
             MissCause::AskedMoreOften { recorded } => {
-                let times = if *recorded == 1 { "once" } else { &format!("{recorded} times") };
-                write!(f, "it was recorded {times}, and is asked once more")
+                let count = |count: usize| if count == 1 { "once".into() } else { format!("{count} times") };
+                write!(f, "it was recorded {}, and is asked {} more", count(*recorded), count(times))
             }
             MissCause::NoAnswer { step_id, why } => write!(f, "it was recorded as step {step_id}, but {why}"),
         }
     }
 }
 
-impl Closest {
-    /// Writes the closest step and its distance, then the first difference; with `#`, all listed differences.
-    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let values = if self.distance == 1 { "value" } else { "values" };
-        let served = if self.is_served { " (which was asked for already)" } else { "" };
-        write!(f, "the closest is step {}{served}, it differs in {} {values}", self.step_id, self.distance)?;
-        let nothing = "nothing".to_owned();
-        let sides = |difference: &RequestDifference| {
-            [&difference.recorded, &difference.requested]
-                .map(|side| side.as_ref().unwrap_or(&nothing).clone())
-        };
-        if !f.alternate() {
-            return match self.differences.first() {
-                Some(first) => {
-                    let [recorded, requested] = sides(first);
-                    write!(f, "; first at {}: recorded {recorded}, asked {requested}", first.location)
+impl Miss {
+    /// Returns true if another request missed so that nothing of it would be shown otherwise.
+    pub(crate) fn is_shown_as(&self, other: &Self) -> bool {
+        let destination = |miss: &Self| [&miss.provider, &miss.method, &miss.path].map(String::clone);
+        // Other causes tell nothing of the request, so that two of them may be of different ones.
+        let is_told_whole = matches!(self.cause, MissCause::Unknown(_)) || self.key == other.key;
+        is_told_whole
+            && (&self.cause, &self.model) == (&other.cause, &other.model)
+            && destination(self) == destination(other)
+    }
+
+    /// Drops the whole values if the sum with those that are kept already would be more than `max`, and returns the sum.
+    pub(crate) fn keep_whole_values(&mut self, kept: usize, max: usize) -> usize {
+        let MissCause::Unknown(closest) = &mut self.cause else { return kept };
+        let whole = closest.differences.iter().filter_map(|difference| difference.whole.as_ref());
+        let sum = whole.map(WholeValues::len).sum::<usize>().saturating_add(kept);
+        if sum <= max {
+            return sum;
+        }
+        closest.differences.iter_mut().for_each(|difference| difference.whole = None);
+        kept
+    }
+}
+
+/// Largest number of differences that are listed in short.
+const MAX_SHORT_DIFFERENCES: usize = 6;
+
+impl fmt::Display for RepeatedMiss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.miss.write_beginning(self.times, f)?;
+        let MissCause::Unknown(closest) = &self.miss.cause else { return Ok(()) };
+        let max = if f.alternate() { usize::MAX } else { MAX_SHORT_DIFFERENCES };
+        let shown = closest.differences.len().min(max);
+        for difference in closest.differences.iter().take(shown) {
+            write!(f, "\n  {}", difference.location)?;
+            match difference.whole.as_ref().filter(|_| f.alternate()) {
+                Some(whole) => whole.write(f)?,
+                None => {
+                    let [recorded, requested] = sides(difference);
+                    write!(f, "\n    recorded {recorded}\n    asked    {requested}")?;
                 }
-                None => Ok(()),
-            };
+            }
         }
-        for difference in &self.differences {
-            let [recorded, requested] = sides(difference);
-            write!(f, "\n  {}\n    recorded {recorded}\n    asked    {requested}", difference.location)?;
+        if shown < closest.distance {
+            write!(f, "\n  … and {} more", closest.distance - shown)?;
         }
-        if self.differences.len() < self.distance {
-            f.write_str("\n  …")?;
+        closest.hints.iter().try_for_each(|hint| write!(f, "\n  hint: {}", hint.advice))
+    }
+}
+
+/// Returns the recorded and the incoming value of a difference, as they are shown.
+fn sides(difference: &RequestDifference) -> [&str; 2] {
+    [&difference.recorded, &difference.requested].map(|side| side.as_deref().unwrap_or("nothing"))
+}
+
+impl WholeValues {
+    /// Writes both values line by line: lines that only the recorded one has after `-`, those that only the incoming one has
+    /// after `+`, and those that both begin or end with as they are.
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines = |text: &'_ Option<String>| -> Vec<String> {
+            text.iter().flat_map(|text| text.split('\n').map(str::to_owned)).collect()
+        };
+        let (recorded, requested) = (lines(&self.recorded), lines(&self.requested));
+        let front = recorded.iter().zip(&requested).take_while(|(a, b)| a == b).count();
+        let (recorded_rest, requested_rest) = (recorded.split_at(front).1, requested.split_at(front).1);
+        let back = recorded_rest.iter().rev().zip(requested_rest.iter().rev());
+        let back = back.take_while(|(a, b)| a == b).count();
+        let (only_recorded, both_behind) = recorded_rest.split_at(recorded_rest.len() - back);
+        let only_requested = requested_rest.split_at(requested_rest.len() - back).0;
+        for (mark, lines) in [
+            (' ', recorded.split_at(front).0),
+            ('-', only_recorded),
+            ('+', only_requested),
+            (' ', both_behind),
+        ] {
+            for line in lines {
+                write!(f, "\n    {}", format!("{mark} {line}").trim_end())?;
+            }
         }
         Ok(())
     }

@@ -1,12 +1,10 @@
 //! Outcome of a replay, and the verdict whether the run was reproduced.
 
-use std::sync::Arc;
-
 use reenact_json::Shown;
 use reenact_run::{Exchange, ExchangeRequestBody, Exit};
 
 use crate::match_level::MatchLevel;
-use crate::miss::Miss;
+use crate::miss::RepeatedMiss;
 
 /// Outcome of a replay, as far as requests and answers go. The exit of the command is judged by
 /// [`ReplayOutcome::verdict`].
@@ -14,9 +12,9 @@ use crate::miss::Miss;
 pub struct ReplayOutcome {
     /// Number of requests that were served a recorded answer.
     pub hits: usize,
-    /// Requests without an answer. Equal requests that missed for the same cause are listed once; at most 1,000
-    /// are listed.
-    pub misses: Vec<Arc<Miss>>,
+    /// Requests without an answer. Equal requests that missed for the same cause are listed once, with their number; at
+    /// most 1,000 are listed.
+    pub misses: Vec<RepeatedMiss>,
     /// Number of requests without an answer, repeated ones included.
     pub missed: usize,
     /// Recorded exchanges that were never requested.

@@ -5,7 +5,6 @@
 
 use core::fmt;
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use reenact_json::{Digest, Shown};
@@ -16,6 +15,7 @@ use crate::answer::RecordedAnswer;
 use crate::closest::closest;
 use crate::match_level::{self, MatchLevel};
 use crate::miss::{Miss, MissCause};
+use crate::miss_list::MissList;
 use crate::outcome::{ReplayOutcome, UnusedExchange};
 use crate::recorded_exchanges::{self, LoadError, LoadNote, RecordedExchanges};
 use crate::request::{MaskedPlayerRequest, PlayerRequest};
@@ -49,10 +49,7 @@ struct PlayerState {
     ambiguous: usize,
     rebuilt: usize,
     weakest_level: Option<MatchLevel>,
-    missed: usize,
-    misses: Vec<Arc<Miss>>,
-    /// Last miss of each request key, so that repeated requests are compared and listed once.
-    last_miss_by_key: HashMap<Digest, Arc<Miss>>,
+    misses: MissList,
 }
 
 /// Names of the rules by which a recorder masks values that it knows to be secret, wherever they appear.
@@ -64,10 +61,6 @@ pub mod rule {
     /// Rule for values that a recorder was told, such as the token in its gateway's address.
     pub const KNOWN: &str = "known";
 }
-
-/// Largest number of misses that are kept and compared. An agent may retry for ever; later misses are only
-/// counted.
-const MAX_MISSES: usize = 1_000;
 
 impl Player {
     /// Reads all requests of a run, and computes their keys. Requests are masked with the standard redaction
@@ -191,12 +184,11 @@ impl Player {
     /// reused instead of searching for the closest one again.
     fn miss_unrecorded(&self, masked: &MaskedPlayerRequest<'_>, key: Digest) -> PlayerReply {
         let state = self.state();
-        if let Some(before) = state.last_miss_by_key.get(&key) {
-            let cause = before.cause.clone();
+        if let Some(cause) = state.misses.last_cause(&key).cloned() {
             drop(state);
             return self.record_miss(masked, key, cause);
         }
-        let is_over = state.misses.len() >= MAX_MISSES;
+        let is_over = state.misses.is_full();
         let given = state.served_per_group.clone();
         drop(state);
         let is_served = |at: usize| self.exchanges.is_served(at, &given);
@@ -213,28 +205,17 @@ impl Player {
         self.record_miss(masked, key, cause)
     }
 
-    /// Counts a miss and keeps it, unless the same request missed for the same cause before or [`MAX_MISSES`]
-    /// are kept.
+    /// Counts a miss and keeps it, unless an equal one is kept.
     fn record_miss(&self, masked: &MaskedPlayerRequest<'_>, key: Digest, cause: MissCause) -> PlayerReply {
-        let model = masked.model();
-        let mut state = self.state();
-        state.missed += 1;
-        if let Some(before) = state.last_miss_by_key.get(&key).filter(|before| before.cause == cause) {
-            return PlayerReply::Miss(Arc::clone(before));
-        }
-        let miss = Arc::new(Miss {
+        let miss = Miss {
             provider: Shown::new(masked.provider).to_string(),
             method: Shown::new(masked.method).to_string(),
             path: Shown::new(&masked.path).to_string(),
-            model,
+            model: masked.model(),
             key: key.to_string(),
             cause,
-        });
-        if state.misses.len() < MAX_MISSES {
-            state.misses.push(Arc::clone(&miss));
-            state.last_miss_by_key.insert(key, Arc::clone(&miss));
-        }
-        PlayerReply::Miss(miss)
+        };
+        PlayerReply::Miss(self.state().misses.add(key, miss))
     }
 
     /// Returns the outcome of the replay so far. Call it when the agent has ended.
@@ -244,8 +225,8 @@ impl Player {
         let unused = all.filter(|at| !self.exchanges.is_served(*at, &state.served_per_group));
         ReplayOutcome {
             hits: state.hits,
-            misses: state.misses.clone(),
-            missed: state.missed,
+            misses: state.misses.listed().to_vec(),
+            missed: state.misses.count(),
             unused: unused.filter_map(|at| Some(UnusedExchange::of(&self.exchanges.exchange(at)?))).collect(),
             ambiguous: state.ambiguous,
             rebuilt: state.rebuilt,

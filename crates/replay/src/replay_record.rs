@@ -1,11 +1,12 @@
 //! Record of a replay as JSON, for the command line to write.
 
+use reenact_json::Digest;
 use reenact_json::print::{self, PrintObjectWriter};
 use reenact_run::Exit;
 
 use crate::difference::RequestDifference;
 use crate::match_level::MatchLevel;
-use crate::miss::{self, Miss, MissCause};
+use crate::miss::{self, MissCause, RepeatedMiss};
 use crate::outcome::{ReplayOutcome, ReplayVerdict, UnusedExchange};
 
 /// Result of a replay: the replayed run, the outcome, and the conditions.
@@ -21,6 +22,8 @@ pub struct ReplayRecord {
     pub child_exit: Exit,
     /// Exit of the command when it was recorded, if the record says so.
     pub recorded_exit: Option<Exit>,
+    /// Standard output of the command, if it was piped in the record and in the replay.
+    pub output: Option<OutputComparison>,
     /// Hits, misses and unused answers.
     pub outcome: ReplayOutcome,
     /// Sandbox that the command ran in.
@@ -29,6 +32,22 @@ pub struct ReplayRecord {
     pub started_at: String,
     /// End of the replay, RFC 3339.
     pub ended_at: String,
+}
+
+/// Digests of what a command wrote to its standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutputComparison {
+    /// SHA-256 in the record.
+    pub recorded: Digest,
+    /// SHA-256 in the replay.
+    pub now: Digest,
+}
+
+impl OutputComparison {
+    /// Returns true if the command wrote the same.
+    pub fn is_same(self) -> bool {
+        self.recorded == self.now
+    }
 }
 
 /// Sandbox that a replayed command ran in, as texts for the record.
@@ -45,9 +64,14 @@ pub struct ReplaySandbox {
 }
 
 impl ReplayRecord {
-    /// Returns the verdict on the replay.
+    /// Returns the verdict on the replay: that of the outcome, unless the command wrote something else.
     pub fn verdict(&self) -> ReplayVerdict {
-        self.outcome.verdict(self.child_exit, self.recorded_exit)
+        match self.outcome.verdict(self.child_exit, self.recorded_exit) {
+            ReplayVerdict::Reproduced if self.output.is_some_and(|output| !output.is_same()) => {
+                ReplayVerdict::Differed
+            }
+            verdict => verdict,
+        }
     }
 
     /// Returns the record as one JSON object, without a line feed. Control characters that act on a terminal
@@ -68,15 +92,29 @@ impl ReplayRecord {
         object.string("rung", self.outcome.weakest_level.unwrap_or(MatchLevel::Exact).name());
         write_number(&mut object, "hits", Some(self.outcome.hits));
         write_number(&mut object, "missed", Some(self.outcome.missed));
-        print::write_list(&self.outcome.misses, object.name("misses"), |miss, out| write_miss(miss, out));
+        print::write_list(&self.outcome.misses, object.name("misses"), write_miss);
         print::write_list(&self.outcome.unused, object.name("unused"), write_unused);
         write_number(&mut object, "ambiguous", Some(self.outcome.ambiguous));
         write_number(&mut object, "rebuilt", Some(self.outcome.rebuilt));
+        match self.output {
+            Some(output) => output.write(object.name("output")),
+            None => object.name("output").push_str("null"),
+        }
         self.sandbox.write(object.name("sandbox"));
         object.string("started_at", self.started_at.as_str());
         object.string("ended_at", self.ended_at.as_str());
         object.close();
         text
+    }
+}
+
+impl OutputComparison {
+    fn write(self, out: &mut String) {
+        let mut object = PrintObjectWriter::open(out);
+        object.string("recorded", self.recorded.to_string().as_str());
+        object.string("now", self.now.to_string().as_str());
+        object.boolean("same", self.is_same());
+        object.close();
     }
 }
 
@@ -97,7 +135,7 @@ fn write_number(object: &mut PrintObjectWriter<'_>, name: &str, number: Option<i
     object.name(name).push_str(&text);
 }
 
-fn write_miss(miss: &Miss, out: &mut String) {
+fn write_miss(RepeatedMiss { miss, times }: &RepeatedMiss, out: &mut String) {
     let mut object = PrintObjectWriter::open(out);
     object.string("code", miss::CODE);
     object.string("provider", miss.provider.as_str());
@@ -105,6 +143,7 @@ fn write_miss(miss: &Miss, out: &mut String) {
     object.string("path", miss.path.as_str());
     object.string("model", miss.model.as_deref());
     object.string("match_key", miss.key.as_str());
+    write_number(&mut object, "asked", Some(times));
     object.string("cause", miss.cause.name());
     match &miss.cause {
         MissCause::NothingRecorded | MissCause::NotCompared => {}
@@ -121,6 +160,8 @@ fn write_miss(miss: &Miss, out: &mut String) {
             closest.boolean("served", found.is_served);
             write_number(&mut closest, "distance", Some(found.distance));
             print::write_list(&found.differences, closest.name("differences"), write_difference);
+            let hints: Vec<&str> = found.hints.iter().map(|hint| hint.name).collect();
+            closest.strings("hints", &hints);
             closest.close();
         }
     }
@@ -132,6 +173,10 @@ fn write_difference(difference: &RequestDifference, out: &mut String) {
     object.string("at", difference.location.as_str());
     object.string("recorded", difference.recorded.as_deref());
     object.string("asked", difference.requested.as_deref());
+    if let Some(whole) = &difference.whole {
+        object.string("recorded_whole", whole.recorded.as_deref());
+        object.string("asked_whole", whole.requested.as_deref());
+    }
     object.close();
 }
 

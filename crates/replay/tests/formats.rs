@@ -282,7 +282,7 @@ fn traces_by_the_prompt_as_often_as_it_is_asked() {
     );
     let missed = miss(&player, &chat(&BODY.replace("hello", "hallo")));
     let MissCause::Unknown(closest) = &missed.cause else { panic!("{missed}") };
-    assert_eq!(closest.differences[0].recorded.as_deref(), Some("\"bye\""));
+    assert_eq!(closest.differences[0].recorded.as_deref(), Some("\"hello\""));
 }
 
 #[test]

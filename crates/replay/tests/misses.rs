@@ -5,8 +5,8 @@ mod support;
 
 use std::sync::Arc;
 
-use reenact_json::{Limits, Value};
-use reenact_replay::replay_record::ReplaySandbox;
+use reenact_json::{Digest, Limits, Value};
+use reenact_replay::replay_record::{OutputComparison, ReplaySandbox};
 use reenact_replay::{MissCause, NotServed, Player, PlayerRequest, ReplayRecord, ReplayVerdict};
 use reenact_run::{Exit, UnreadablePayload};
 use reenact_testkit::fixture::{ModelRequest, RunBuilder, text_body};
@@ -44,11 +44,98 @@ fn the_closest_is_shown_with_what_differs() {
          \"what day is 2026-01-06?\""
     );
     assert_eq!(
-        format!("{miss:#}"),
+        player.outcome().misses[0].to_string(),
         "E_REPLAY_MISSING_DEPENDENCY: no recorded answer for POST /v1/chat/completions (openai, gpt-5): the closest is \
          step s2, it differs in 1 value\n  $.messages[2].content\n    recorded \"what day is 2026-01-05?\"\n    asked    \
-         \"what day is 2026-01-06?\""
+         \"what day is 2026-01-06?\"\n  hint: this looks like a date or a time: leave it out of the prompt, or give the \
+         agent a fixed one"
     );
+}
+
+/// Several requests that differ in one value each: the one whose value is most like the incoming one is meant.
+#[test]
+fn the_closest_is_the_most_alike() {
+    let body =
+        |text: &str| format!(r#"{{"model":"gpt-5","messages":[{{"role":"tool","content":"{text}"}}]}}"#);
+    let texts = ["time: 10:31:07", "uuid: 5f1c-77aa", "pid: 4711", "tmp: /tmp/x8Jq"];
+    let run = texts.iter().enumerate().fold(RunBuilder::started(), |run, (at, text)| {
+        let step = format!("s{at}");
+        run.called(&step, &chat_request(&body(text))).returned(&step, "I")
+    });
+    let player = Player::load(&run.run()).unwrap();
+    let closest = |text: &str| match &miss(&player, &chat(&body(text))).cause {
+        MissCause::Unknown(closest) => (closest.step_id.clone(), closest.distance),
+        other => unreachable!("{other:?}"),
+    };
+    for (at, text) in ["time: 10:44:59", "uuid: 0b2d-19ff", "pid: 5822", "tmp: /tmp/Qz01"].iter().enumerate()
+    {
+        assert_eq!(closest(text), (format!("s{at}"), 1), "{text}");
+    }
+    // Likeness counts before the number of values: a wholly other text is further away than two small changes.
+    let two = r#"{"model":"gpt-5.1","messages":[{"role":"tool","content":"time: 10:44:59"}]}"#;
+    assert!(matches!(&miss(&player, &chat(two)).cause, MissCause::Unknown(found) if found.step_id == "s0"));
+}
+
+#[test]
+fn a_request_that_differs_in_much_is_listed_in_short() {
+    let body = |word: &str| {
+        let list: Vec<String> = (0..30).map(|at| format!("\"{word} {at}\"")).collect();
+        format!("[{}]", list.join(","))
+    };
+    let run = RunBuilder::started().called("s1", &chat_request(&body("a"))).returned("s1", "I").run();
+    let player = Player::load(&run).unwrap();
+    miss(&player, &chat(&body("b")));
+    let found = &player.outcome().misses[0];
+    let ends = |text: String| (text.matches("recorded \"").count(), text.lines().last().unwrap().to_owned());
+    assert_eq!(ends(found.to_string()), (6, "  … and 24 more".to_owned()));
+    assert_eq!(ends(format!("{found:#}")), (20, "  … and 10 more".to_owned()));
+}
+
+#[test]
+fn a_repeated_miss_is_listed_once_with_its_number() {
+    let player = player();
+    let drifted = ONE.replace("hello", "hullo");
+    for _ in 0..6 {
+        miss(&player, &chat(&drifted));
+    }
+    hit(&player, &chat(ONE));
+    for _ in 0..3 {
+        miss(&player, &chat(ONE));
+    }
+    let outcome = player.outcome();
+    let first_lines: Vec<String> =
+        outcome.misses.iter().map(|miss| miss.to_string().lines().next().unwrap().to_owned()).collect();
+    assert_eq!(
+        first_lines,
+        [
+            "E_REPLAY_MISSING_DEPENDENCY: no recorded answer for POST /v1/chat/completions (openai, gpt-5), asked 6 times: \
+             the closest is step s1, it differs in 1 value",
+            "E_REPLAY_MISSING_DEPENDENCY: no recorded answer for POST /v1/chat/completions (openai, gpt-5): it was recorded \
+             once, and is asked 3 times more",
+        ]
+    );
+    assert_eq!((outcome.misses[0].times, outcome.misses[1].times, outcome.missed), (6, 3, 9));
+}
+
+/// The values of a miss are shown whole with the alternate form, line by line.
+#[test]
+fn the_whole_values_of_a_miss() {
+    let body = |text: &str| format!(r#"{{"model":"gpt-5","input":"{text}"}}"#);
+    let long = "a line that is longer than all that is shown of a value otherwise";
+    let recorded = body(&format!("files:\\na.txt\\n{long}\\nb.txt\\u001b\\nend"));
+    let run = RunBuilder::started().called("s1", &chat_request(&recorded)).returned("s1", "I").run();
+    let player = Player::load(&run).unwrap();
+    miss(&player, &chat(&body(&format!("files:\\na.txt\\n{long}\\nb.txt\\nout.txt\\nend"))));
+    let found = &player.outcome().misses[0];
+    assert_eq!(
+        format!("{found:#}"),
+        format!(
+            "E_REPLAY_MISSING_DEPENDENCY: no recorded answer for POST /v1/chat/completions (openai, gpt-5): the closest is \
+             step s1, it differs in 1 value\n  $.input\n      files:\n      a.txt\n      {long}\n    - b.txt\\u{{1b}}\n    + \
+             b.txt\n    + out.txt\n      end"
+        )
+    );
+    assert!(found.to_string().contains("recorded \"…"), "{found}");
 }
 
 #[test]
@@ -146,7 +233,8 @@ fn nothing_secret_and_nothing_that_acts_is_shown() {
         ..chat(r#"{"model":"\u001b[2J","key":"very-secret-value"}"#)
     };
     let miss = miss(&player, &incoming);
-    let text = format!("{miss} {miss:#} {miss:?}");
+    let listed = player.outcome().misses;
+    let text = format!("{miss} {} {:#} {miss:?}", listed[0], listed[0]);
     assert!(!text.contains("very-secret") && text.contains("[masked:credential:1]"), "{text}");
     assert!(!miss.to_string().contains(reenact_json::shown::is_unsafe), "{miss}");
 }
@@ -171,6 +259,7 @@ fn replay_record(player: &Player, child_exit: Exit) -> ReplayRecord {
         digest: player.run().digest().map(|digest| digest.to_string()),
         child_exit,
         recorded_exit: player.run().summary().exit,
+        output: None,
         outcome: player.outcome(),
         sandbox: ReplaySandbox {
             isolation: "netns".into(),
@@ -213,6 +302,23 @@ fn the_verdict() {
 }
 
 #[test]
+fn another_output_differs() {
+    let player = player();
+    hit(&player, &chat(ONE));
+    hit(&player, &chat(TWO));
+    hit(&player, &PlayerRequest { path: "/v1/embeddings", ..chat(ONE) });
+    let (said, else_said) = (Digest::of(b"said"), Digest::of(b"else"));
+    let with = |now| ReplayRecord {
+        output: Some(OutputComparison { recorded: said, now }),
+        ..replay_record(&player, Exit::Code(0))
+    };
+    assert_eq!(with(said).verdict(), ReplayVerdict::Reproduced);
+    assert_eq!(with(else_said).verdict(), ReplayVerdict::Differed);
+    let member = format!(r#""output":{{"recorded":"{said}","now":"{else_said}","same":false}}"#);
+    assert!(with(else_said).to_json().contains(&member));
+}
+
+#[test]
 fn the_record_of_a_replay() {
     let player = player();
     hit(&player, &chat(TWO));
@@ -220,7 +326,7 @@ fn the_record_of_a_replay() {
     let digest = player.run().digest().unwrap();
     let json = replay_record(&player, Exit::Code(7)).to_json();
     let expected = format!(
-        r#"{{"replay_of":{{"run_id":"0196c9a2-0000-7000-8000-000000000001","format":"rer-artifact/0.2","digest":"{digest}"}},"verdict":"missing-dependency","child_exit":7,"child_signal":null,"recorded_exit":0,"recorded_signal":null,"rung":"exact","hits":1,"missed":1,"misses":[{{"code":"E_REPLAY_MISSING_DEPENDENCY","provider":"openai","method":"POST","path":"/v1/chat/completions","model":"gpt-5","match_key":"{key}","cause":"unknown","closest":{{"step_id":"s1","served":false,"distance":1,"differences":[{{"at":"$.messages[0].content","recorded":"\"hello\"","asked":"\"hullo\""}}]}}}}],"unused":[{{"step_id":"s1","model":"gpt-5","label":"POST /v1/chat/completions"}},{{"step_id":"s3","model":"gpt-5","label":"POST /v1/embeddings"}}],"ambiguous":0,"rebuilt":0,"sandbox":{{"rung":"netns","closed":["network"],"open":[],"why":null}},"started_at":"2026-05-13T12:00:00Z","ended_at":"2026-05-13T12:00:01Z"}}"#
+        r#"{{"replay_of":{{"run_id":"0196c9a2-0000-7000-8000-000000000001","format":"rer-artifact/0.2","digest":"{digest}"}},"verdict":"missing-dependency","child_exit":7,"child_signal":null,"recorded_exit":0,"recorded_signal":null,"rung":"exact","hits":1,"missed":1,"misses":[{{"code":"E_REPLAY_MISSING_DEPENDENCY","provider":"openai","method":"POST","path":"/v1/chat/completions","model":"gpt-5","match_key":"{key}","asked":1,"cause":"unknown","closest":{{"step_id":"s1","served":false,"distance":1,"differences":[{{"at":"$.messages[0].content","recorded":"\"hello\"","asked":"\"hullo\""}}],"hints":[]}}}}],"unused":[{{"step_id":"s1","model":"gpt-5","label":"POST /v1/chat/completions"}},{{"step_id":"s3","model":"gpt-5","label":"POST /v1/embeddings"}}],"ambiguous":0,"rebuilt":0,"output":null,"sandbox":{{"rung":"netns","closed":["network"],"open":[],"why":null}},"started_at":"2026-05-13T12:00:00Z","ended_at":"2026-05-13T12:00:01Z"}}"#
     );
     assert_eq!(json, expected);
     assert!(Value::parse(json.as_bytes(), &Limits::default()).is_ok());

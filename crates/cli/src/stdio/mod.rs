@@ -1,4 +1,5 @@
-//! Standard input and output of an agent that is recorded: what was piped in is kept, what was piped out is hashed.
+//! Standard input and output of an agent that is recorded: what was piped in is kept, what was piped out is hashed. Of an agent that
+//! is replayed, what it pipes out is hashed again.
 //!
 //! A terminal is left alone: nothing stands between it and the agent. Of a regular file the agent has the descriptor itself;
 //! the bytes that it read or wrote are looked up afterwards. Between a pipe and the agent stands a pipe of ours, and a thread
@@ -8,6 +9,7 @@
 mod input;
 #[cfg(unix)]
 mod output;
+mod replayed;
 #[cfg(unix)]
 mod wait;
 
@@ -15,6 +17,8 @@ use std::process::Command;
 
 use reenact_json::Digest;
 use reenact_record::EventWriter;
+
+pub(crate) use self::replayed::{ReplayedOutput, RunningReplayedOutput};
 
 /// Longest input that is recorded, in bytes. More is passed on all the same.
 #[cfg(unix)]

@@ -31,7 +31,25 @@ pub(super) enum OutputCapture {
     /// The agent has our own descriptor of a regular file, and writes from this position on.
     File { start: u64 },
     /// The agent writes into a pipe of ours. The second pipe tells the thread that the agent has ended.
-    Piped { ours: PipeReader, stopped: PipeReader, stop: PipeWriter },
+    Piped { ours: PipeReader, stopped: PipeReader, stop: PipeWriter, place: OutputPlace },
+}
+
+/// Stream of ours to which an agent's standard output is passed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OutputPlace {
+    /// Our standard output.
+    Stdout,
+    /// Our standard error, where standard output has our own result.
+    Stderr,
+}
+
+impl OutputPlace {
+    fn descriptor(self) -> BorrowedFd<'static> {
+        match self {
+            Self::Stdout => rustix::stdio::stdout(),
+            Self::Stderr => rustix::stdio::stderr(),
+        }
+    }
 }
 
 impl OutputCapture {
@@ -57,13 +75,20 @@ impl OutputCapture {
             FileType::RegularFile => {
                 Ok(Self::File { start: rustix::fs::seek(stdout, rustix::fs::SeekFrom::Current(0))? })
             }
-            FileType::Fifo | FileType::Socket => {
-                let ((ours, theirs), (stopped, stop)) = (io::pipe()?, io::pipe()?);
-                command.stdout(Stdio::from(theirs));
-                Ok(Self::Piped { ours, stopped, stop })
-            }
+            FileType::Fifo | FileType::Socket => Self::pipe(command, OutputPlace::Stdout),
             _ => Ok(Self::Inherited),
         }
+    }
+
+    /// Gives the command a pipe, whatever our own streams are.
+    ///
+    /// # Errors
+    ///
+    /// If the system has no more pipes.
+    pub(super) fn pipe(command: &mut Command, place: OutputPlace) -> io::Result<Self> {
+        let ((ours, theirs), (stopped, stop)) = (io::pipe()?, io::pipe()?);
+        command.stdout(Stdio::from(theirs));
+        Ok(Self::Piped { ours, stopped, stop, place })
     }
 
     /// Begins to pass on what the agent writes.
@@ -71,8 +96,9 @@ impl OutputCapture {
         match self {
             Self::Inherited => RunningOutput::Inherited,
             Self::File { start } => RunningOutput::File { start },
-            Self::Piped { ours, stopped, stop } => {
-                RunningOutput::Piped { pump: std::thread::spawn(move || pass_on(&ours, &stopped)), stop }
+            Self::Piped { ours, stopped, stop, place } => {
+                let out = place.descriptor();
+                RunningOutput::Piped { pump: std::thread::spawn(move || pass_on(&ours, &stopped, out)), stop }
             }
         }
     }
@@ -117,16 +143,15 @@ impl RunningOutput {
     }
 }
 
-/// Passes everything on from a pipe to our standard output. `stopped` is at its end once the agent has ended.
+/// Passes everything on from a pipe to a stream of ours. `stopped` is at its end once the agent has ended.
 ///
 /// The pipe is closed when the reader of our output is gone, so that the agent gets `SIGPIPE` as it would without us.
-fn pass_on(ours: &PipeReader, stopped: &PipeReader) -> PassedOutput {
-    let stdout = rustix::stdio::stdout();
+fn pass_on(ours: &PipeReader, stopped: &PipeReader, out: BorrowedFd<'_>) -> PassedOutput {
     let mut hasher = Hasher::new();
     let mut buffer = vec![0; PIECE_BYTES];
     let mut deadline = None;
     let was_left = loop {
-        let Ok(found) = next(ours.as_fd(), stdout, stopped.as_fd(), &mut deadline) else { break false };
+        let Ok(found) = next(ours.as_fd(), out, stopped.as_fd(), &mut deadline) else { break false };
         match found {
             Found::Closed => break false,
             Found::Late => break true,
@@ -140,7 +165,7 @@ fn pass_on(ours: &PipeReader, stopped: &PipeReader) -> PassedOutput {
         };
         let piece = buffer.get(..length).unwrap_or_default();
         hasher.put(piece);
-        if write_all(stdout, piece).is_err() {
+        if write_all(out, piece).is_err() {
             break false;
         }
     };
@@ -160,7 +185,7 @@ enum Found {
 /// Waits for bytes of the agent. Once the agent has ended, only until a deadline, which is set then.
 fn next(
     ours: BorrowedFd<'_>,
-    stdout: BorrowedFd<'_>,
+    out: BorrowedFd<'_>,
     stopped: BorrowedFd<'_>,
     deadline: &mut Option<Instant>,
 ) -> io::Result<Found> {
@@ -171,10 +196,8 @@ fn next(
             None => (stopped, None),
             Some(at) => (ours, Some(at.saturating_duration_since(Instant::now()))),
         };
-        let [bytes, reader, stop] = wait_for(
-            [(ours, PollFlags::IN), (stdout, PollFlags::empty()), (stop, PollFlags::empty())],
-            left,
-        )?;
+        let [bytes, reader, stop] =
+            wait_for([(ours, PollFlags::IN), (out, PollFlags::empty()), (stop, PollFlags::empty())], left)?;
         if bytes.intersects(PollFlags::IN | PollFlags::HUP | BROKEN) {
             return Ok(if reader.intersects(BROKEN) { Found::Closed } else { Found::Bytes });
         }

@@ -24,12 +24,13 @@ fn the_commands_own_code_is_passed_on() {
 #[test]
 fn a_crash_is_reproduced_by_the_same_crash_only() {
     let project = TestProject::new(Script::travel());
-    assert_eq!(code(&project, &["record", "-q", "--", "sh", "-c", "kill -9 $$"]), Some(137));
-    let replay = |line| project.run(&["replay", "last", "--", "sh", "-c", line]);
-    replay("kill -9 $$").expect(0, "", "reenact: reproduced: 0 exchanges, signal 9, as recorded\n...\n");
-    replay("exit 0").expect(1, "", "reenact: differed: exit 0, recorded was signal 9\n...\n");
+    let agent = |end| format!("reenact demo-agent >&2; {end}");
+    assert_eq!(code(&project, &["record", "-q", "--", "sh", "-c", &agent("kill -9 $$")]), Some(137));
+    let replay = |end| project.run(&["replay", "last", "--", "sh", "-c", &agent(end)]);
+    replay("kill -9 $$").expect(0, "", "...\nreenact: reproduced: 4 exchanges, signal 9, as recorded\n...\n");
+    replay("exit 0").expect(1, "", "...\nreenact: differed: exit 0, recorded was signal 9\n...\n");
     let json = "[..]\"verdict\":\"differed\",\"child_exit\":137,\"child_signal\":null,\"recorded_exit\":null,\"recorded_signal\":9,[..]\n";
-    project.run(&["replay", "last", "--json", "--", "sh", "-c", "exit 137"]).expect(1, json, "");
+    project.run(&["replay", "last", "--json", "--", "sh", "-c", &agent("exit 137")]).expect(1, json, "...\n");
 }
 
 #[test]

@@ -376,12 +376,13 @@ fn an_agent_tells_of_itself() {
             printf 'POST %s HTTP/1.1\r\nhost: %s\r\ncontent-length: %s\r\nconnection: close\r\n\r\n%s' "$path" "$host" "${#1}" "$1" >&3
             head -1 <&3; exec 3<&-
         }
+        reenact demo-agent >&2
         tell '{"type":"rer.plan.started","payload":{"steps":["look","book"]}}'
         tell '{"type":"rer.output.final","payload":{"output":"an-api-key-of-no-shape-4711 is not told"}}'
         tell '{"type":"rer.model.called","payload":{}}'
     "#;
     let said = "HTTP/1.1 204 No Content\r\nHTTP/1.1 204 No Content\r\nHTTP/1.1 400 Bad Request\r\n";
-    project.run(&["record", "-q", "--", "bash", "-c", tell]).expect(0, said, "");
+    project.run(&["record", "-q", "--", "bash", "-c", tell]).expect(0, said, "...\n");
     project.run(&["show", "last"]).expect(
         0,
         "PASS[..]\n...\n[..]rer.plan.started\n[..]steps: [\"look\",\"book\"]\n\n[..]rer.output.final\n[..]output: [masked:environment:1] is not told\n",

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use reenact_testkit::Script;
+use reenact_json::{Limits, Value};
+use reenact_testkit::{Script, ScriptedAnswer};
 
 use super::project::{CommandOutput, REENACT, TestProject};
 
@@ -59,12 +60,90 @@ fn another_question_is_shown_beside_the_recorded_one() {
             "...\nagent: the vendor says: E_REPLAY_MISSING_DEPENDENCY: [..]\n\
              reenact: E_REPLAY_MISSING_DEPENDENCY: no recorded answer for POST /v1/chat/completions (openai, gpt-5): the closest is step s1, it differs in 1 value\n  \
              $.messages[1].content\n    \
-             recorded [..]Lisbon[..]\n    \
-             asked    [..]Porto[..]\n\
+             recorded \"… from Vienna to Lisbon on 2026-05-12, for at most 200 euros.\"\n    \
+             asked    \"… from Vienna to Porto on 2026-05-12, for at most 200 euros.\"\n\
              reenact: never asked for: steps s1, s3, s5, s7\n\
              reenact: could not be reproduced: 1 request with no recorded answer (E_REPLAY_MISSING_DEPENDENCY), 0 exchanges as recorded\n{HERMETIC}"
         ),
     );
+}
+
+/// Agents repeat what failed: the miss is told once, with its number, and whole if that is wanted.
+#[test]
+fn a_repeated_miss_is_told_once() {
+    let (project, _) = recorded();
+    let task = "Book me a flight from Vienna to Porto on 2026-05-12, for at most 200 euros.";
+    let agent = format!("for i in 1 2 3; do reenact demo-agent '{task}' >&2; done; exit 2");
+    let replay =
+        |more: &[&str]| project.run(&[&["replay", "last"], more, &["--", "sh", "-c", &agent]].concat());
+    let beginning = "...\nreenact: E_REPLAY_MISSING_DEPENDENCY: no recorded answer for POST /v1/chat/completions (openai, gpt-5), \
+         asked 3 times: the closest is step s1, it differs in 1 value\n  $.messages[1].content\n    ";
+    let end = format!(
+        "reenact: never asked for: steps s1, s3, s5, s7\n\
+         reenact: could not be reproduced: 3 requests with no recorded answer (E_REPLAY_MISSING_DEPENDENCY), 0 exchanges as recorded\n{HERMETIC}"
+    );
+    let short = "recorded \"…[..]\"\n    asked    \"…[..]\"\n";
+    replay(&[]).expect(2, "", &format!("{beginning}{short}{end}"));
+    let whole = format!(
+        "- Book me a flight from Vienna to Lisbon on 2026-05-12, for at most 200 euros.\n    + {task}\n"
+    );
+    replay(&["--diff"]).expect(2, "", &format!("{beginning}{whole}{end}"));
+}
+
+#[test]
+fn of_many_misses_the_first_are_shown() {
+    let (project, _) = recorded();
+    let agent = "for i in 1 2 3 4 5; do reenact demo-agent \"task $i\" >&2; done; exit 2";
+    let replay = |more: &[&str]| {
+        let replayed = project.run(&[&["replay", "last"], more, &["--", "sh", "-c", agent]].concat());
+        assert_eq!(replayed.code, Some(2), "{}", replayed.stderr);
+        let lines = || replayed.stderr.lines().filter(|line| line.starts_with("reenact: E_REPLAY_"));
+        let others =
+            "reenact: 2 other requests without a recorded answer: --diff shows all, the report has them, too";
+        (lines().count(), replayed.stderr.lines().any(|line| line == others))
+    };
+    assert_eq!(replay(&[]), (3, true));
+    assert_eq!(replay(&["--diff"]), (5, false));
+}
+
+/// The same question twice, with two answers: they come back in their order, and a line says so.
+#[test]
+fn several_answers_to_one_question() {
+    let count = std::sync::atomic::AtomicUsize::new(0);
+    let script = Script::answering(move |_| {
+        let number = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        ScriptedAnswer::json(200, format!(r#"{{"n":{number}}}"#))
+    });
+    let mut project = TestProject::new(script);
+    let agent = "for i in 1 2; do reenact demo-agent hi 2>&1; done";
+    let recorded = project.run(&["record", "-q", "--", "sh", "-c", agent]);
+    project.vendor.stop();
+    project.run(&["replay", "last", "--", "sh", "-c", agent]).expect(
+        0,
+        &recorded.stdout,
+        &format!(
+            "reenact: 2 requests were recorded more than once, each time with another answer; the answers were given in their recorded order\n\
+             reenact: reproduced: 2 exchanges, exit 0, as recorded\n{HERMETIC}"
+        ),
+    );
+}
+
+#[test]
+fn a_run_in_which_nothing_was_recorded() {
+    let project = TestProject::new(Script::travel());
+    project.run(&["record", "-q", "--", "sh", "-c", "echo ran >>out"]).expect(0, "", "...\n");
+    let replay = |more: &[&str]| {
+        project.run(&[&["replay", "last"], more, &["--", "sh", "-c", "echo ran >>out"]].concat())
+    };
+    let refused = "reenact: [..]: no request and no answer were recorded, so there is nothing to reproduce (E_NOTHING_RECORDED)\n\
+                   the calls of the agent did not come through reenact: [..]\n[..]\n";
+    replay(&[]).expect(2, "", refused);
+    replay(&["--json"]).expect(
+        2,
+        "{\"code\":\"E_NOTHING_RECORDED\",\"message\":\"[..]\",\"advice\":[[..]]}\n",
+        refused,
+    );
+    assert_eq!(fs::read_to_string(project.folder.path().join("out")).unwrap(), "ran\n", "it was run");
 }
 
 #[test]
@@ -73,13 +152,13 @@ fn an_agent_that_does_less_or_ends_otherwise_differs() {
     project.run(&["replay", "last", "--", "true"]).expect(
         1,
         "",
-        &format!("...\nreenact: differed: 4 exchanges not asked for\n{HERMETIC}"),
+        &format!("...\nreenact: differed: 4 exchanges not asked for; the output is not the recorded one\n{HERMETIC}"),
     );
     let agent = format!("{REENACT} demo-agent >&2; exit 5");
     project.run(&["replay", "last", "--", "sh", "-c", &agent]).expect(
         1,
         "",
-        &format!("...\nreenact: differed: exit 5, recorded was exit 0\n{HERMETIC}"),
+        &format!("...\nreenact: differed: exit 5, recorded was exit 0; the output is not the recorded one\n{HERMETIC}"),
     );
     assert_eq!(project.run(&["replay", "last", "--pass-exit", "--", "sh", "-c", &agent]).code, Some(5));
 }
@@ -90,12 +169,43 @@ fn the_result_as_json_and_on_disk() {
     let replayed = project.run(&["replay", "last", "--json", "--", REENACT, "demo-agent"]);
     replayed.expect(
         0,
-        "{\"replay_of\":{\"run_id\":\"[..]\",\"format\":\"rer-artifact/0.2\",\"digest\":\"[..]\"},\"verdict\":\"reproduced\",\"child_exit\":0,\"child_signal\":null,\"recorded_exit\":0,\"recorded_signal\":null,\"rung\":\"exact\",\"hits\":4,\"missed\":0,\"misses\":[],\"unused\":[],\"ambiguous\":0,\"rebuilt\":0,\"sandbox\":{[..]},[..]}\n",
+        "{\"replay_of\":{\"run_id\":\"[..]\",\"format\":\"rer-artifact/0.2\",\"digest\":\"[..]\"},\"verdict\":\"reproduced\",\"child_exit\":0,\"child_signal\":null,\"recorded_exit\":0,\"recorded_signal\":null,\"rung\":\"exact\",\"hits\":4,\"missed\":0,\"misses\":[],\"unused\":[],\"ambiguous\":0,\"rebuilt\":0,\"output\":{\"recorded\":\"[..]\",\"now\":\"[..]\",\"same\":true},\"sandbox\":{[..]},[..]}\n",
         &format!("...\n{}", recorded.stdout),
     );
     let kept = project.recorded_files();
     let kept = kept.iter().find(|path| path.parent().unwrap().ends_with("replays")).unwrap();
     assert_eq!(fs::read_to_string(kept).unwrap(), replayed.stdout);
+}
+
+/// The same requests, and other words at the end: that is no reproduction.
+#[test]
+fn another_output_differs() {
+    let (project, _) = recorded();
+    let differed = "reenact: differed: the output is not the recorded one\n";
+    let agent = "reenact demo-agent; echo more";
+    for sandbox in ["auto", "off"] {
+        project.run(&["replay", "last", "--sandbox", sandbox, "--", "sh", "-c", agent]).expect(
+            1,
+            "...\nmore\n",
+            &format!("{differed}...\n"),
+        );
+    }
+    let json = project.run(&["replay", "last", "--json", "--", "sh", "-c", agent]);
+    json.expect(
+        1,
+        "[..]\"verdict\":\"differed\",[..]\"output\":{\"recorded\":\"[..]\",\"now\":\"[..]\",\"same\":false},[..]\n",
+        "...\nmore\n",
+    );
+    // Both streams in one place keep their order, and nothing is hashed.
+    let both = fs::File::create(project.folder.path().join("both")).unwrap();
+    let status = project
+        .command(&["replay", "last", "--", "sh", "-c", agent])
+        .stdout(both.try_clone().unwrap())
+        .stderr(both)
+        .status();
+    let text = fs::read_to_string(project.folder.path().join("both")).unwrap();
+    assert_eq!(status.unwrap().code(), Some(0), "{text}");
+    assert!(text.contains("\nmore\nreenact: reproduced: 4 exchanges"), "{text}");
 }
 
 #[test]
@@ -143,25 +253,175 @@ fn a_record_that_does_not_verify_is_not_replayed() {
     );
 }
 
+/// A replay needs integrity and no identity: a colleague's record is replayed with one warning, unless more is asked for.
 #[test]
-fn no_command_from_a_record_is_run() {
-    let (project, _) = recorded();
-    project.run(&["replay", "last"]).expect(
-        2,
-        "",
-        "reenact: no command from a record is ever run; give it yourself: reenact replay last -- [..]\n",
+fn a_record_of_an_unknown_key_is_replayed_with_a_warning() {
+    let (project, recorded) = recorded();
+    let folder = project.folder.path();
+    fs::copy(project.artifact(), folder.join("theirs.rer.json")).unwrap();
+    let own = project.run(&["keys", "export", "default"]);
+    fs::write(folder.join("signer.jwk"), &own.stdout).unwrap();
+    let key_id = Value::parse(own.stdout.as_bytes(), &Limits::default()).unwrap();
+    let key_id = key_id.member("kid").unwrap().string().unwrap().into_owned();
+    // Someone else, with a key of their own.
+    let replay = |more: &[&str]| {
+        let arguments = [&["replay", "theirs.rer.json"], more, &["--", REENACT, "demo-agent"]].concat();
+        let mut command = project.command(&arguments);
+        let output = command.env("XDG_CONFIG_HOME", folder.join("colleague")).output().unwrap();
+        let utf8 = |bytes| String::from_utf8(bytes).unwrap();
+        CommandOutput { code: output.status.code(), stdout: utf8(output.stdout), stderr: utf8(output.stderr) }
+    };
+    let warning = format!(
+        "reenact: theirs.rer.json: intact, but its key {key_id} is not known here, so anyone may have made it (--require-trusted refuses it)\n"
     );
+    let reproduced = "reenact: reproduced: 4 exchanges, exit 0, as recorded\n";
+    replay(&[]).expect(0, &recorded.stdout, &format!("{warning}{reproduced}{HERMETIC}"));
+    let refused = |wanted: &str| {
+        format!(
+            "reenact: theirs.rer.json: this record is not signed by {wanted}: its key is {key_id} (unknown) (E_NOT_TRUSTED)\n\
+             ask the sender for the public key [..], and give it with --key\n\
+             a key that you believe to be the sender's is trusted with: reenact keys trust FILE\n"
+        )
+    };
+    replay(&["--require-trusted"]).expect(2, "", &refused("a key that you trust"));
+    // Wrong hashes are another matter: --force does not help here.
+    replay(&["--require-trusted", "--force"]).expect(2, "", &refused("a key that you trust"));
+    let other = project
+        .command(&["keys", "generate", "other"])
+        .env("XDG_CONFIG_HOME", folder.join("third"))
+        .output()
+        .unwrap();
+    assert!(other.status.success(), "{}", String::from_utf8_lossy(&other.stderr));
+    let other = project
+        .command(&["keys", "export", "other"])
+        .env("XDG_CONFIG_HOME", folder.join("third"))
+        .output()
+        .unwrap();
+    fs::write(folder.join("other.jwk"), &other.stdout).unwrap();
+    replay(&["--key", "other.jwk"]).expect(2, "", &refused("a key that was given"));
+    let object = "{\"code\":\"E_NOT_TRUSTED\",\"message\":\"theirs.rer.json: [..]\",\"advice\":[[..]]}\n";
+    replay(&["--key", "other.jwk", "--json"]).expect(2, object, &refused("a key that was given"));
+    let supplied = replay(&["--key", "signer.jwk", "--require-trusted"]);
+    assert_eq!(supplied.code, Some(0), "{}", supplied.stderr);
+    assert!(!supplied.stderr.contains("anyone may have made it"), "{}", supplied.stderr);
+    // Our own run has a key that is trusted.
+    assert_eq!(
+        project.run(&["replay", "last", "--require-trusted", "--", REENACT, "demo-agent"]).code,
+        Some(0)
+    );
+}
+
+/// Our own run has our own command, which is printed first.
+#[test]
+fn our_own_run_is_replayed_with_its_command() {
+    let (project, recorded) = recorded();
+    let reproduced = format!("reenact: reproduced: 4 exchanges, exit 0, as recorded\n{HERMETIC}");
+    let replaying = format!("reenact: replaying: {REENACT} demo-agent\n{reproduced}");
+    project.run(&["replay"]).expect(0, &recorded.stdout, &replaying);
+    let artifact = project.artifact();
+    project.run(&["replay", artifact.to_str().unwrap()]).expect(0, &recorded.stdout, &replaying);
     project.run(&["replay", "last", "--", "no-such-command"]).expect(
         2,
         "",
-        "...\nreenact: no-such-command: cannot be started: [..]\n",
+        "reenact: no-such-command: cannot be started: [..]\n",
+    );
+}
+
+/// A file that lies anywhere else may be anyone's, whoever signed it.
+#[test]
+fn the_command_of_a_record_from_elsewhere_is_not_run_unasked() {
+    let (project, recorded) = recorded();
+    fs::copy(project.artifact(), project.folder.path().join("theirs.rer.json")).unwrap();
+    let refused = format!(
+        "reenact: theirs.rer.json: this is not one of your own runs, so its command is not run unasked (E_COMMAND_NEEDED)\n\
+         it is: {REENACT} demo-agent\n\
+         run that with --recorded-command, or give one: reenact replay theirs.rer.json -- CMD\n"
+    );
+    project.run(&["replay", "theirs.rer.json"]).expect(2, "", &refused);
+    project.run(&["replay", "theirs.rer.json", "--json"]).expect(
+        2,
+        "{\"code\":\"E_COMMAND_NEEDED\",\"message\":\"[..]\",\"advice\":[\"it is: [..] demo-agent\",\"[..]\"]}\n",
+        &refused,
+    );
+    project.run(&["replay", "theirs.rer.json", "--recorded-command"]).expect(
+        0,
+        &recorded.stdout,
+        &format!("reenact: replaying: {REENACT} demo-agent\nreenact: reproduced: 4 exchanges, exit 0, as recorded\n{HERMETIC}"),
+    );
+    // A run of that id is ours, but this file is another's: whoever can write to a folder could put it there.
+    let planted = project.folder.path().join("planted.rer.json");
+    fs::rename(project.artifact(), &planted).unwrap();
+    project.run(&["replay", "planted.rer.json"]).expect(2, "", "[..](E_COMMAND_NEEDED)\n...\n");
+}
+
+/// Whoever imports a record signs it, and its command stays that of others.
+#[test]
+fn a_run_in_our_folder_that_others_signed_is_not_our_own() {
+    let (project, _) = recorded();
+    let mut command = project.command(&["replay", "last"]);
+    let output = command.env("XDG_CONFIG_HOME", project.folder.path().join("other")).output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("this is not one of your own runs"), "{stderr}");
+}
+
+#[test]
+fn a_command_with_a_masked_secret_is_not_run() {
+    let mut project = TestProject::new(Script::travel());
+    let agent = "reenact demo-agent";
+    project
+        .run(&["record", "-q", "--", "sh", "-c", agent, "sh", "--password", "hunter22-hunter22"])
+        .expect(0, "...\n", "...\n");
+    project.vendor.stop();
+    project.run(&["replay"]).expect(
+        2,
+        "",
+        "reenact: [..]: the recorded command cannot be run, because a secret in it is masked (E_COMMAND_NEEDED)\n\
+         it is: sh -c 'reenact demo-agent' sh --password '[masked:[..]]'\n\
+         give it: reenact replay last -- CMD\n",
+    );
+}
+
+#[test]
+fn another_folder_is_told() {
+    let (project, recorded) = recorded();
+    let below = project.folder.path().join("below");
+    fs::create_dir(&below).unwrap();
+    let id = project.artifact().parent().unwrap().file_name().unwrap().to_str().unwrap().to_owned();
+    let output = project.command(&["replay", &id]).current_dir(&below).output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), recorded.stdout);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    let (first, rest) = stderr.split_once('\n').unwrap();
+    assert_eq!(first, format!("reenact: replaying: {REENACT} demo-agent"));
+    let second = rest.lines().next().unwrap();
+    let folder = project.folder.path().canonicalize().unwrap();
+    assert_eq!(
+        second,
+        format!(
+            "reenact: recorded in {}, replayed in {}/below: an agent that names its folder or reads its files may ask for something else",
+            folder.display(),
+            folder.display()
+        )
     );
 }
 
 #[test]
 fn the_agent_gets_no_real_credential() {
     let (project, _) = recorded();
-    let replayed =
-        project.run(&["replay", "last", "--", "sh", "-c", "echo $OPENAI_API_KEY $ANTHROPIC_API_KEY"]);
-    assert_eq!(replayed.stdout, "reenact-dummy-OPENAI_API_KEY reenact-dummy-ANTHROPIC_API_KEY\n");
+    let agent = "echo $OPENAI_API_KEY $ANTHROPIC_API_KEY; reenact demo-agent \"my key is $OPENAI_API_KEY\"";
+    let replayed = project.run(&["replay", "last", "--json", "--", "sh", "-c", agent]);
+    let keys = replayed.stderr.lines().next().unwrap();
+    let (openai, anthropic) = keys.split_once(' ').unwrap();
+    // Agents choose by the shape of a key.
+    assert_eq!((openai.len(), openai.starts_with("sk-proj-reenact-dummy-")), (164, true), "{openai}");
+    assert_eq!(
+        (anthropic.len(), anthropic.starts_with("sk-ant-api03-reenact-dummy-")),
+        (108, true),
+        "{anthropic}"
+    );
+    // The dummy is masked as the key was, so that it is in no file and in no message of ours.
+    assert!(replayed.stdout.contains("my key is [masked:environment:1]"), "{}", replayed.stdout);
+    for file in project.recorded_files() {
+        assert!(!fs::read_to_string(&file).unwrap().contains("reenact-dummy"), "{}", file.display());
+    }
 }

@@ -51,7 +51,7 @@ fn secrets_are_masked_before_they_reach_the_disk() {
 #[test]
 fn a_gateway_address_that_an_agent_quotes_is_recorded_without_its_token() {
     let project = TestProject::new(Script::echo());
-    let agent = "path=${OPENAI_BASE_URL#http://*/}; echo \"${path%%/*}\" >token; exec reenact demo-agent \"I am at $path.\"";
+    let agent = "path=${OPENAI_BASE_URL#http://*/}; echo \"${path%%/*}\" >token; exec reenact demo-agent \"I am at $path.\" >&2";
     let output = project.run(&["record", "-q", "--", "sh", "-c", agent]);
     assert_eq!(output.code, Some(0), "{}", output.stderr);
     let token = fs::read_to_string(project.folder.path().join("token")).unwrap();
@@ -119,7 +119,13 @@ fn a_projects_own_masks_and_what_it_withholds() {
     }
     project.run(&["show", "last"]).expect(0, "PASS[..]\n...\nmasked  account 1, bargain [..]\n...\n", "");
     // A replay masks requests with the same rules, and finds every answer; without the rules it says what is missing.
-    project.run(&[&["replay", "last", "--"], &agent[..]].concat()).expect(0, "...\n", "...\n");
+    // What the agent prints of an answer is masked, too.
+    project.run(&[&["replay", "last", "--"], &agent[..]].concat()).expect(
+        1,
+        "...\n",
+        "reenact: answers of the record have masks in place of secrets, so that an agent which prints them prints something else\n\
+         reenact: differed: the output is not the recorded one\n...\n",
+    );
     fs::remove_file(project.folder.path().join("reenact.toml")).unwrap();
     project.run(&[&["replay", "last", "--"], &agent[..]].concat()).expect(
         2,

@@ -1,6 +1,6 @@
 //! Groq: OpenAI's interfaces.
 
-use super::{BaseVariable, VendorRow};
+use super::{BaseVariable, KeyAlphabet, KeyShape, VendorRow};
 use crate::protocol::openai::COMPATIBLE;
 
 /// Row of Groq in the table of vendors.
@@ -12,6 +12,7 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
         BaseVariable::base("GROQ_API_BASE"),
     ],
     key_variables: &["GROQ_API_KEY"],
+    key_shapes: &[KeyShape { prefix: "gsk_", length: 52, alphabet: KeyAlphabet::Alphanumeric, end: "" }],
     origin: Some("https://api.groq.com"),
     base_path: "/openai/v1",
     version: "/openai/v1",

@@ -8,6 +8,7 @@ mod azure;
 mod base_variable;
 mod deepseek;
 mod groq;
+mod key_shape;
 mod mistral;
 mod ollama;
 mod openrouter;
@@ -17,6 +18,7 @@ mod xai;
 use core::fmt;
 
 pub use self::base_variable::BaseVariable;
+pub(crate) use self::key_shape::{KeyAlphabet, KeyShape};
 use crate::error_reply::ErrorReply;
 use crate::message::Usage;
 use crate::price::ListPrice;
@@ -78,6 +80,8 @@ pub(crate) struct VendorRow {
     pub(crate) base_variables: &'static [BaseVariable],
     /// Environment variables from which clients read the credential. One is enough; the first is preferred.
     pub(crate) key_variables: &'static [&'static str],
+    /// Shapes of keys, the usual one first; a key of none of them is given the usual one.
+    pub(crate) key_shapes: &'static [KeyShape],
     /// Names of the vendors whose interfaces are spoken, besides those of its own.
     pub(crate) speaks: &'static [&'static str],
     /// Scheme and host of the vendor's own servers, without a path; `None` if every customer or region has an address of its own.
@@ -158,6 +162,32 @@ impl Vendor {
     /// Returns the environment variables from which clients read the credential, the preferred name first.
     pub fn key_variables(self) -> &'static [&'static str] {
         self.0.key_variables
+    }
+
+    /// Returns a key of the vendor's shape that no server knows, for the variable `name`. Of several shapes the one is taken that `like`
+    /// has.
+    ///
+    /// ```
+    /// use reenact_wire::Vendor;
+    ///
+    /// let dummy = Vendor::OPENAI.dummy_key("OPENAI_API_KEY", "sk-svcacct-0123");
+    /// assert!(dummy.starts_with("sk-svcacct-reenact-dummy-"));
+    /// ```
+    pub fn dummy_key(self, name: &str, like: &str) -> String {
+        let shapes = self.0.key_shapes;
+        let known = shapes.iter().find(|shape| !shape.prefix.is_empty() && like.starts_with(shape.prefix));
+        known.or(shapes.first()).map_or_else(String::new, |shape| shape.dummy(name))
+    }
+
+    /// Returns the vendor whose keys begin as this one does: the one with the longest such prefix.
+    pub fn of_key(key: &str) -> Option<Self> {
+        let longest = |vendor: &Self| {
+            let prefixes = vendor.0.key_shapes.iter().map(|shape| shape.prefix);
+            prefixes.filter(|prefix| !prefix.is_empty() && key.starts_with(prefix)).map(str::len).max()
+        };
+        let found = VENDORS.into_iter().filter_map(|vendor| Some((longest(&vendor)?, vendor)));
+        // Of two prefixes of one length the earlier row's counts.
+        found.rev().max_by_key(|(length, _)| *length).map(|(_, vendor)| vendor)
     }
 
     /// Returns the vendor's own scheme and host, such as `https://api.openai.com`; `None` if every customer or region has an address of

@@ -1,6 +1,6 @@
 //! OpenRouter: OpenAI's and Anthropic's interfaces to models of many vendors.
 
-use super::{BaseVariable, VendorRow};
+use super::{BaseVariable, KeyAlphabet, KeyShape, VendorRow};
 use crate::protocol::openai::COMPATIBLE;
 
 /// Row of OpenRouter in the table of vendors.
@@ -13,6 +13,7 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
         BaseVariable::without("OPENROUTER_HOST", "/api/v1"),
     ],
     key_variables: &["OPENROUTER_API_KEY"],
+    key_shapes: &[KeyShape { prefix: "sk-or-v1-", length: 64, alphabet: KeyAlphabet::Hex, end: "" }],
     speaks: &["openai", "anthropic"],
     origin: Some("https://openrouter.ai"),
     base_path: "/api/v1",

@@ -106,7 +106,7 @@ impl ReplayArgs {
             return outputs.check_answers(&name, &run);
         }
         let begun = Instant::now();
-        let (record, enforcement) = self.replay_run(&run, &name)?;
+        let (record, enforcement) = self.replay_run(&run, &name, self.command.clone())?;
         let (status, stopped) = match record.verdict() {
             ReplayVerdict::Reproduced => (AssayTestStatus::Pass, None),
             ReplayVerdict::Differed => (
@@ -114,7 +114,8 @@ impl ReplayArgs {
                 Some(BundleReplayError { code: DIFFERED_CODE, message: "the replay differed".into() }),
             ),
             ReplayVerdict::MissingDependency => {
-                let first = record.outcome.misses.first().map_or(String::new(), |miss| miss.to_string());
+                let first =
+                    record.outcome.misses.first().map_or(String::new(), |first| first.miss.to_string());
                 (AssayTestStatus::Error, Some(BundleReplayError::missing_dependency(first)))
             }
         };

@@ -5,17 +5,21 @@
 //!
 //! | verdict | exit code | meaning |
 //! |---|---|---|
-//! | reproduced | 0 | every recorded exchange was asked for, and the exit code is the recorded one |
-//! | differed | 1 | exchanges were not asked for, or the exit code is another one |
+//! | reproduced | 0 | every recorded exchange was asked for; the exit code, and the output if it was piped, are the recorded ones |
+//! | differed | 1 | exchanges were not asked for, or the exit code or the output is another one |
 //! | missing dependency | 2 | a request had no recorded answer |
 //!
-//! No command of a record is ever run: it comes from the command line. Start reading at
-//! `ReplayArgs::replay_run`; `bundle` adds what Replay Bundles need.
+//! The command comes from the command line; that of a record is run unasked only if the run is our own (`recorded_command`).
+//! Start reading at `ReplayArgs::run`; `bundle` adds what Replay Bundles need.
 
 mod answers;
 mod bundle;
 #[cfg(unix)]
 mod input;
+mod recorded_command;
+mod refusal;
+mod surroundings;
+mod trust;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -28,33 +32,36 @@ use clap::ValueHint;
 use reenact_gateway::{
     Gateway, GatewayLimits, GatewayMode, GatewayToken, ReplayConfig, ReplayPace, VendorRoute,
 };
-use reenact_json::Shown;
+use reenact_json::{Digest, Shown};
 use reenact_keys::durable::{self, Readers};
 use reenact_record::RunId;
 use reenact_record::clock::{Clock, SystemClock, timestamp};
-use reenact_replay::replay_record::ReplaySandbox;
+use reenact_replay::replay_record::{OutputComparison, ReplaySandbox};
 use reenact_replay::{
     self as replay, Player, ReplayOutcome, ReplayRecord, ReplayVerdict, UnusedExchange, player,
 };
-use reenact_run::{Exit, Run, UnreadablePayload};
+use reenact_run::{EventType, Exit, FormatId, Run, UnreadablePayload};
 use reenact_sandbox::{Isolation, SandboxCommand, SandboxError, SandboxProbe, SandboxReport};
 
 use self::answers::PlayerAnswers;
+use self::refusal::ReplayRefusal;
 use crate::agent::{AgentLaunch, Overlay, PlannedAgent, overlay};
 use crate::child::{self, SignalForwarder};
 use crate::output::{self, CommandError};
 use crate::runs::KeyFileArgs;
+use crate::stdio::{ReplayedOutput, RunningReplayedOutput};
 use crate::{hardening, quantity, runs, runtime, settings, upstreams, vendors};
 
 /// Run the agent again on the recorded answers: no network, no API key, no bill
 ///
 /// RUN is a file or a folder of any format that holds answers, a run id, the beginning of one, or `last`. The command runs inside a sandbox of the kernel in which there is
 /// nothing but a gateway that gives the recorded answers; what it asks for that was not recorded is refused, and shown with the
-/// closest that was. No command from a record is ever run: give it after --. The exit code is 0 if the run was reproduced (same
-/// answers, same exit code), 1 if it differed, 2 if it could not be.
+/// closest that was. Without a command your own runs are replayed with the recorded one, which is printed first; the command of a record
+/// from elsewhere is run only with --recorded-command. The exit code is 0 if the run was reproduced (same answers, same exit code, same
+/// output where it was piped), 1 if it differed, 2 if it could not be.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  reenact replay -- python agent.py\n  reenact replay run.rer.json --key signer.jwk --json -- node agent.js\n  reenact replay 0197 --pace recorded --sandbox require -- ./agent\n  reenact replay --bundle failure.tar.gz -- python agent.py"
+    after_help = "Examples:\n  reenact replay\n  reenact replay -- python agent.py\n  reenact replay run.rer.json --key signer.jwk --json -- node agent.js\n  reenact replay 0197 --pace recorded --sandbox require -- ./agent\n  reenact replay --diff -- ./agent\n  reenact replay --bundle failure.tar.gz -- python agent.py"
 )]
 pub(crate) struct ReplayArgs {
     /// A file or a folder, a run id, the beginning of one, or `last`
@@ -82,12 +89,24 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "PACE", default_value = "instant", value_enum)]
     pace: PaceArg,
 
+    /// Run the recorded command of a record from elsewhere. Look at it first: it is anyone's
+    #[arg(long, conflicts_with_all = ["bundle", "command"])]
+    recorded_command: bool,
+
     #[command(flatten)]
     keys: KeyFileArgs,
 
-    /// Replay a record that does not verify
+    /// Replay a record whose hashes or signatures are wrong
     #[arg(long)]
     force: bool,
+
+    /// Refuse a record unless its key was given or is trusted. Without it, an unknown key is one warning
+    #[arg(long, conflicts_with = "bundle")]
+    require_trusted: bool,
+
+    /// Show the values of requests that were not recorded whole, beside those of the closest recorded request
+    #[arg(long)]
+    diff: bool,
 
     /// End with the command's own exit code, instead of 0 or 1
     #[arg(long)]
@@ -121,6 +140,9 @@ enum PaceArg {
 /// agents that print their base URL the same each time.
 const SANDBOX_PORT: u16 = 8377;
 
+/// Largest number of misses that are shown without `--diff`: what follows the first often follows from it.
+const MAX_SHOWN_MISSES: usize = 3;
+
 /// An agent that runs, with the gateway that serves it.
 struct RunningAgent {
     /// Process of the agent, or of the trampoline that has become the agent.
@@ -131,6 +153,16 @@ struct RunningAgent {
     enforcement: SandboxReport,
     /// Overlay files of the agent; removed when it has ended.
     overlay: Overlay,
+    /// Standard output of the agent, if it is compared with the recorded one.
+    output: Option<RunningReplayedOutput>,
+}
+
+/// End of an agent, and the conditions under which it ran.
+struct EndedAgent {
+    exit: Exit,
+    enforcement: SandboxReport,
+    /// SHA-256 of what the agent wrote to its standard output, if that is compared and was piped.
+    stdout_sha256: Option<Digest>,
 }
 
 /// Everything that a replay needs, before the address of the gateway is known.
@@ -139,6 +171,8 @@ struct ReplaySetup {
     player: Arc<Player>,
     /// Routes of the recorded run, whose paths are part of its requests.
     routes: Vec<VendorRoute>,
+    /// Command to run.
+    command: Vec<OsString>,
     /// Agent that the record names, and what is set for it.
     agent: PlannedAgent,
     /// Names of the routes that the recorded run sent requests to.
@@ -147,13 +181,15 @@ struct ReplaySetup {
     token: GatewayToken,
     /// Variables whose values the project has masked (`redaction.known_env`).
     known_env: Vec<String>,
+    /// SHA-256 of the recorded standard output, if that was piped.
+    recorded_stdout: Option<Digest>,
     /// Recorded standard input of the agent.
     #[cfg(unix)]
     input: Option<input::ReplayedInput>,
 }
 
 impl ReplayArgs {
-    /// Replays the run or the bundle that is named. A record that does not verify is refused without `--force`.
+    /// Replays the run or the bundle that is named.
     pub(crate) fn run(&self) -> Result<u8, CommandError> {
         if let Some(path) = &self.bundle {
             return self.run_bundle(path);
@@ -161,35 +197,38 @@ impl ReplayArgs {
         let found = runs::open(&self.run, &self.keys)?;
         let name = found.path.to_string_lossy();
         let name = Shown::whole(&name).to_string();
-        if self.command.is_empty() {
-            let command = found.run.summary().command;
-            return Err(CommandError::impossible(format!(
-                "no command from a record is ever run; give it yourself: reenact replay {} -- {}",
-                Shown::whole(&self.run.to_string_lossy()),
-                super::record::command_line(&command)
-            )));
-        }
-        if !found.report.pass() && !self.force {
-            return Err(CommandError::impossible(format!(
-                "{name}: this record does not verify, so what it holds may not be what was recorded (E_NOT_VERIFIED)\n  {}\nreplay it all the same with --force",
-                found.report.reasons.join("\n  ")
-            )));
-        }
-        if !found.report.pass() {
-            output::print_notice(&format!(
-                "{name}: this record does not verify; it is replayed because of --force"
-            ));
-        }
-        let (record, enforcement) = self.replay_run(&found.run, &name)?;
+        self.check_record(&name, &found.report)?;
+        self.require_exchanges(&found.run, &name)?;
+        let command = self.chosen_command(&found, &name)?;
+        let (record, enforcement) = self.replay_run(&found.run, &name, command)?;
         self.report_result(&record, &enforcement)
     }
 
-    /// Runs the agent on the answers of `run`, and returns the record of the replay. `name` is printable.
+    /// Checks that a record holds anything to reproduce. `name` is printable.
+    ///
+    /// # Errors
+    ///
+    /// If it holds no exchange, and no call that policy denied.
+    fn require_exchanges(&self, run: &Run, name: &str) -> Result<(), CommandError> {
+        // Tool calls alone are a record, too; why they cannot be replayed is said when they are loaded.
+        let is_denied = || run.events().any(|event| event.kind() == Some(EventType::StepBlocked));
+        if run.exchanges().next().is_some() || run.payload_format() == FormatId::ReplayJsonl || is_denied() {
+            return Ok(());
+        }
+        Err(ReplayRefusal::nothing_recorded(name).into_error(self.json))
+    }
+
+    /// Runs a command on the answers of `run`, and returns the record of the replay. `name` is printable.
     ///
     /// # Errors
     ///
     /// If the record holds no answers, was masked with other rules, or the agent cannot be started.
-    fn replay_run(&self, run: &Run, name: &str) -> Result<(ReplayRecord, SandboxReport), CommandError> {
+    fn replay_run(
+        &self,
+        run: &Run,
+        name: &str,
+        command: Vec<OsString>,
+    ) -> Result<(ReplayRecord, SandboxReport), CommandError> {
         let redaction = settings::load_current()?.redaction;
         let withheld = withheld_notice(run);
         let player = Player::load_with_pack(run, redaction.pack()).map_err(|error| {
@@ -202,28 +241,46 @@ impl ReplayArgs {
         for note in player.notes() {
             output::print_notice(&note.to_string());
         }
+        if let Some(notice) = surroundings::folder_notice(run) {
+            output::print_notice(&notice);
+        }
+        if let Some(notice) = surroundings::terminal_notice(run, &self.run) {
+            output::print_notice(&notice);
+        }
         let routes = recorded_routes(run)?;
         let recorded_agent = run.surroundings().agent.map(|agent| agent.name.into_owned());
         let setup = ReplaySetup {
-            agent: PlannedAgent::of_record(recorded_agent.as_deref(), &self.command, &routes)?,
+            agent: PlannedAgent::of_record(recorded_agent.as_deref(), &command, &routes)?,
+            command,
             routes,
             called: called_routes(run),
             token: GatewayToken::generate().map_err(|error| CommandError::impossible(error.to_string()))?,
             player: Arc::new(player),
             known_env: redaction.known_env,
+            recorded_stdout: run.surroundings().stdout_sha256.and_then(|hex| Digest::from_hex(&hex)),
             #[cfg(unix)]
             input: input::ReplayedInput::of(run),
         };
         let clock = SystemClock::start();
         let started_at = timestamp(clock.now());
         let player = Arc::clone(&setup.player);
-        let (child_exit, enforcement) = runtime::new()?.block_on(self.run_agent(setup))?;
+        let recorded_stdout = setup.recorded_stdout;
+        let EndedAgent { exit, enforcement, stdout_sha256 } =
+            runtime::new()?.block_on(self.run_agent(setup))?;
+        let output = recorded_stdout.zip(stdout_sha256);
+        let output = output.map(|(recorded, now)| OutputComparison { recorded, now });
+        if output.is_some_and(|output| !output.is_same()) && surroundings::has_masked_answers(run) {
+            output::print_notice(
+                "answers of the record have masks in place of secrets, so that an agent which prints them prints something else",
+            );
+        }
         let record = ReplayRecord {
             run_id: run.id().to_owned(),
             format: run.format().to_owned(),
             digest: run.digest().map(|digest| digest.to_string()),
-            child_exit,
+            child_exit: exit,
             recorded_exit: run.summary().exit,
+            output,
             outcome: player.outcome(),
             sandbox: sandbox_record(&enforcement),
             started_at,
@@ -233,15 +290,23 @@ impl ReplayArgs {
     }
 
     /// Starts the agent and the gateway, waits for the agent's end, and stops the gateway.
-    async fn run_agent(&self, setup: ReplaySetup) -> Result<(Exit, SandboxReport), CommandError> {
+    async fn run_agent(&self, setup: ReplaySetup) -> Result<EndedAgent, CommandError> {
         let signals =
             SignalForwarder::listen().map_err(|error| CommandError::impossible(error.to_string()))?;
         // Building the sandbox blocks this thread for some milliseconds; no other task is waiting then.
-        let RunningAgent { child, gateway, enforcement, overlay: _overlay } = self.start_agent(&setup)?;
+        let RunningAgent { child, gateway, enforcement, overlay: _overlay, output } =
+            self.start_agent(&setup)?;
         let exit = signals.wait(child).await.map_err(|error| CommandError::impossible(error.to_string()))?;
+        // The gateway goes on meanwhile, for processes that the agent left behind.
+        let finished = tokio::task::spawn_blocking(move || {
+            let mut notes = Vec::new();
+            (output.and_then(|output| output.finish(&mut notes)), notes)
+        });
+        let (stdout_sha256, notes) = finished.await.unwrap_or_default();
+        notes.iter().for_each(|note| output::print_notice(note));
         // A replay records nothing, so the gateway's error about unrecorded events cannot occur.
         let _ = gateway.stop().await;
-        Ok((exit, enforcement))
+        Ok(EndedAgent { exit, enforcement, stdout_sha256 })
     }
 
     /// Starts the agent inside a sandbox; without one if `--sandbox` allows it.
@@ -257,10 +322,13 @@ impl ReplayArgs {
                 Err(AgentStartError::Other(error)) => return Err(error),
                 Err(AgentStartError::Sandbox(error)) => {
                     let probe = SandboxProbe::from_error(&error);
-                    let advice: String = probe.advice.iter().map(|line| format!("\n  {line}")).collect();
                     if self.sandbox == SandboxModeArg::Require {
-                        return Err(CommandError::impossible(format!("{error} (E_SANDBOX_REFUSED){advice}")));
+                        let advice = probe.advice.iter().map(|line| format!("  {line}")).collect();
+                        let reason = error.to_string();
+                        let refusal = ReplayRefusal { code: refusal::SANDBOX_REFUSED, reason, advice };
+                        return Err(refusal.into_error(self.json));
                     }
+                    let advice: String = probe.advice.iter().map(|line| format!("\n  {line}")).collect();
                     output::print_notice(&format!("{error}; the network is not cut off{advice}"));
                     error.to_string()
                 }
@@ -277,14 +345,19 @@ impl ReplayArgs {
         };
         let mut command = Command::new(program);
         command.args(arguments).env_clear().envs(launch.environment);
-        self.redirect_stdout(&mut command)?;
+        let output = self.redirect_stdout(setup, &mut command)?;
         #[cfg(unix)]
         if let Some(input) = &setup.input {
             command.stdin(input.open().map_err(|error| CommandError::impossible(error.to_string()))?);
         }
-        let child = hardening::with_inherited_limits(|| command.spawn())
-            .map_err(|error| self.spawn_failure(&error.to_string(), child::spawn_error_code(&error)))?;
-        Ok(RunningAgent { child, gateway, enforcement: SandboxReport::not_enforced(why), overlay })
+        let child = hardening::with_inherited_limits(|| command.spawn()).map_err(|error| {
+            self.spawn_failure(setup, &error.to_string(), child::spawn_error_code(&error))
+        })?;
+        // The command holds the agent's end of its output.
+        drop(command);
+        let output = output.map(ReplayedOutput::start);
+        let enforcement = SandboxReport::not_enforced(why);
+        Ok(RunningAgent { child, gateway, enforcement, overlay, output })
     }
 
     /// Starts the agent in a sandbox of the kernel, with the gateway's listener inside it.
@@ -305,7 +378,7 @@ impl ReplayArgs {
             plan.stdin = Some(input.open().map_err(SandboxError::Spawn)?);
         }
         let (mut command, handshake) = plan.prepare()?;
-        self.redirect_stdout(&mut command)?;
+        let output = self.redirect_stdout(setup, &mut command)?;
         let mut child = hardening::with_inherited_limits(|| command.spawn()).map_err(SandboxError::Spawn)?;
         // The command keeps the child's end of the handshake open, so that EOF would not be seen.
         drop(command);
@@ -317,13 +390,16 @@ impl ReplayArgs {
             Ok((gateway, handshaken.start()?.report))
         })();
         match started {
-            Ok((gateway, enforcement)) => Ok(RunningAgent { child, gateway, enforcement, overlay }),
+            Ok((gateway, enforcement)) => {
+                let output = output.map(ReplayedOutput::start);
+                Ok(RunningAgent { child, gateway, enforcement, overlay, output })
+            }
             Err(refused) => {
                 let _ = child.kill();
                 let _ = child.wait();
                 Err(match refused {
                     AgentStartError::Sandbox(SandboxError::Exec { reason, exit_code, .. }) => {
-                        self.spawn_failure(&reason, u8::try_from(exit_code).unwrap_or(126)).into()
+                        self.spawn_failure(setup, &reason, u8::try_from(exit_code).unwrap_or(126)).into()
                     }
                     refused => refused,
                 })
@@ -357,7 +433,8 @@ impl ReplayArgs {
         let base = |route: &VendorRoute| (route.name.clone(), route.base_url(address, &setup.token));
         let bases: Vec<(String, String)> = setup.routes.iter().map(base).collect();
         let folder = overlay_folder()?;
-        let mut launch = setup.agent.launch(&self.command, std::env::vars_os().collect(), &bases, &folder)?;
+        let mut launch =
+            setup.agent.launch(&setup.command, std::env::vars_os().collect(), &bases, &folder)?;
         let environment = &mut launch.environment;
         let report = reenact_gateway::report_url(address, &setup.token);
         environment.retain(|(name, _)| name != vendors::REPORT_URL_VARIABLE);
@@ -374,18 +451,23 @@ impl ReplayArgs {
         Ok((launch, overlay))
     }
 
-    /// Sends the agent's standard output to standard error with `--json`, where standard output carries the result.
-    fn redirect_stdout(&self, command: &mut Command) -> Result<(), CommandError> {
+    /// Sends the agent's standard output to standard error with `--json`, where standard output carries the result. Returns the
+    /// output if it is to be compared with the recorded one.
+    fn redirect_stdout(
+        &self,
+        setup: &ReplaySetup,
+        command: &mut Command,
+    ) -> Result<Option<ReplayedOutput>, CommandError> {
         if self.json {
             let error = |error: std::io::Error| CommandError::impossible(error.to_string());
             command.stdout(output::stderr_handle().map(Stdio::from).map_err(error)?);
         }
-        Ok(())
+        Ok(setup.recorded_stdout.map(|_| ReplayedOutput::prepare(command, self.json)))
     }
 
     /// Returns the error for a command that could not be started. `code` (126 or 127) is used with `--pass-exit` only.
-    fn spawn_failure(&self, reason: &str, code: u8) -> CommandError {
-        let name = self.command.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    fn spawn_failure(&self, setup: &ReplaySetup, reason: &str, code: u8) -> CommandError {
+        let name = setup.command.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let message = format!("{}: cannot be started: {reason}", Shown::whole(&name));
         // Without --pass-exit the exit code is the verdict, and 126 or 127 would be none.
         CommandError::Failed { code: if self.pass_exit { code } else { 2 }, message }
@@ -427,17 +509,21 @@ impl ReplayArgs {
     fn print_result(&self, record: &ReplayRecord, enforcement: &SandboxReport) {
         let ReplayOutcome { hits, misses, missed, unused, ambiguous, rebuilt, weakest_level: rung } =
             &record.outcome;
-        for miss in misses {
-            output::print_notice(&format!("{miss:#}"));
+        let shown = if self.diff { misses.len() } else { misses.len().min(MAX_SHOWN_MISSES) };
+        for miss in misses.iter().take(shown) {
+            output::print_notice(&if self.diff { format!("{miss:#}") } else { miss.to_string() });
+        }
+        if let Some(more) = misses.len().checked_sub(shown).filter(|more| *more > 0) {
+            let requests = quantity::count(more as u64, "other request");
+            output::print_notice(&format!(
+                "{requests} without a recorded answer: --diff shows all, the report has them, too"
+            ));
         }
         if let Some(unused) = unused_notice(unused) {
             output::print_notice(&unused);
         }
         if *ambiguous > 0 {
-            output::print_notice(&format!(
-                "{} had several recorded answers, and they differ; which one was given, their order decided or how much of them is held",
-                quantity::count(*ambiguous as u64, "request")
-            ));
+            output::print_notice(&ambiguous_notice(*ambiguous, &record.format));
         }
         if let Some(note) = rebuilt_notice(*rebuilt, *rung) {
             output::print_notice(&note);
@@ -454,6 +540,9 @@ impl ReplayArgs {
                 }
                 if let Some(recorded) = record.recorded_exit.filter(|recorded| *recorded != exit) {
                     why.push(format!("{exit}, recorded was {recorded}"));
+                }
+                if record.output.is_some_and(|output| !output.is_same()) {
+                    why.push("the output is not the recorded one".to_owned());
                 }
                 format!("differed: {}", why.join("; "))
             }
@@ -508,6 +597,20 @@ fn rebuilt_notice(rebuilt: usize, rung: Option<replay::MatchLevel>) -> Option<St
     });
     let notes: Vec<String> = found.into_iter().chain(written).collect();
     (!notes.is_empty()).then(|| format!("the record holds no bytes of HTTP: {}", notes.join(", ")))
+}
+
+/// Returns a notice on requests of which the record of a format holds several answers.
+fn ambiguous_notice(ambiguous: usize, format: &str) -> String {
+    let requests = quantity::count(ambiguous as u64, "request");
+    if FormatId::of_report(format) == Some(FormatId::ReplayBundle) {
+        return format!(
+            "for {requests} the bundle holds answers that contradict each other; the one with the most detail was given"
+        );
+    }
+    let were = if ambiguous == 1 { "was" } else { "were" };
+    format!(
+        "{requests} {were} recorded more than once, each time with another answer; the answers were given in their recorded order"
+    )
 }
 
 /// Returns a notice on recorded exchanges that the agent never asked for; `None` if there are none.

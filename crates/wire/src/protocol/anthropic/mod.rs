@@ -11,7 +11,7 @@ use super::reading::denied_status;
 use crate::error_reply::ErrorReply;
 use crate::price::{ListPrice, without_date};
 use crate::protocol::gemini::model_and_verb;
-use crate::vendor::{BaseVariable, VendorRow, path_without_query};
+use crate::vendor::{BaseVariable, KeyAlphabet, KeyShape, VendorRow, path_without_query};
 
 /// Row of Anthropic in the table of vendors.
 pub(crate) static VENDOR: VendorRow = VendorRow {
@@ -24,6 +24,11 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
         BaseVariable::base("ANTHROPIC_HOST"),
     ],
     key_variables: &["ANTHROPIC_API_KEY"],
+    // The last is the token of an account.
+    key_shapes: &[
+        KeyShape { prefix: "sk-ant-api03-", length: 93, alphabet: KeyAlphabet::UrlSafe, end: "AA" },
+        KeyShape { prefix: "sk-ant-oat01-", length: 93, alphabet: KeyAlphabet::UrlSafe, end: "AA" },
+    ],
     speaks: &[],
     origin: Some("https://api.anthropic.com"),
     base_path: "",

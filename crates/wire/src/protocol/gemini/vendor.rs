@@ -6,7 +6,7 @@ use reenact_json::print::{self, PrintObjectWriter};
 use crate::error_reply::ErrorReply;
 use crate::price::ListPrice;
 use crate::protocol::writing::write_number;
-use crate::vendor::{BaseVariable, VendorRow, path_without_query};
+use crate::vendor::{BaseVariable, KeyAlphabet, KeyShape, VendorRow, path_without_query};
 
 /// Row of Google in the table of vendors.
 pub(crate) static VENDOR: VendorRow = VendorRow {
@@ -18,6 +18,7 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
     ],
     // Clients that find both take the second, with a warning.
     key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+    key_shapes: &[KeyShape { prefix: "AIza", length: 35, alphabet: KeyAlphabet::UrlSafe, end: "" }],
     speaks: &[],
     origin: Some("https://generativelanguage.googleapis.com"),
     base_path: "",

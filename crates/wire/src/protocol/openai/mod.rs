@@ -13,7 +13,7 @@ use crate::error_reply::ErrorReply;
 use crate::message::Usage;
 use crate::output_bound::is_other_than;
 use crate::price::{ListPrice, without_date};
-use crate::vendor::{BaseVariable, VendorRow, path_without_query};
+use crate::vendor::{BaseVariable, KeyAlphabet, KeyShape, VendorRow, path_without_query};
 
 /// Row of OpenAI in the table of vendors.
 pub(crate) static VENDOR: VendorRow = VendorRow {
@@ -25,6 +25,12 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
         BaseVariable::without("OPENAI_HOST", "/v1"),
     ],
     key_variables: &["OPENAI_API_KEY"],
+    key_shapes: &[
+        KeyShape { prefix: "sk-proj-", length: 156, alphabet: KeyAlphabet::UrlSafe, end: "" },
+        KeyShape { prefix: "sk-svcacct-", length: 156, alphabet: KeyAlphabet::UrlSafe, end: "" },
+        KeyShape { prefix: "sk-admin-", length: 156, alphabet: KeyAlphabet::UrlSafe, end: "" },
+        KeyShape { prefix: "sk-", length: 48, alphabet: KeyAlphabet::Alphanumeric, end: "" },
+    ],
     speaks: &[],
     origin: Some("https://api.openai.com"),
     base_path: "/v1",
@@ -41,6 +47,7 @@ pub(crate) const COMPATIBLE: VendorRow = VendorRow {
     name_words: &[],
     base_variables: &[],
     key_variables: &[],
+    key_shapes: &[KeyShape { prefix: "", length: 32, alphabet: KeyAlphabet::Alphanumeric, end: "" }],
     speaks: &["openai"],
     origin: None,
     base_path: "",
