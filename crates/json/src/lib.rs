@@ -24,6 +24,7 @@
 //! | [`digest`] | SHA-256, HMAC, and comparison in constant time |
 //! | [`event_stream`] | framing of server-sent events and JSON lines |
 //! | [`civil`] | dates as days since 1970-01-01 |
+//! | [`path_pattern`] | patterns of JSON paths, looked for in a walk over a document |
 //! | [`position`] | line, column and JSON path of an offset, computed only for error messages |
 //! | [`shown`] | untrusted text, escaped so that it is safe to print |
 //! | [`writer`] | JSON that this project composes itself, member by member |
@@ -44,6 +45,7 @@ mod name_order;
 mod name_sort;
 mod number;
 mod open_containers;
+pub mod path_pattern;
 pub mod position;
 mod prefix;
 pub mod print;
