@@ -42,7 +42,10 @@ enum PathStep {
 
 /// Reason for which a text is no pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{}` is no path: {problem}; paths look like $.metadata.user_id, $.input[*].id or $..cache_control", crate::Shown::whole(text))]
+#[error(
+    "`{}` is no path: {problem}; paths look like $.metadata.user_id, $.input[*].id or $..cache_control",
+    crate::Shown::whole(text)
+)]
 pub struct PathPatternError {
     /// The text.
     pub text: String,
@@ -54,7 +57,8 @@ impl FromStr for PathPattern {
     type Err = PathPatternError;
 
     fn from_str(text: &str) -> Result<Self, PathPatternError> {
-        let steps = parse_steps(text).map_err(|problem| PathPatternError { text: text.to_owned(), problem })?;
+        let steps =
+            parse_steps(text).map_err(|problem| PathPatternError { text: text.to_owned(), problem })?;
         Ok(Self { text: text.to_owned(), steps })
     }
 }
@@ -204,7 +208,8 @@ mod tests {
         }
     }
 
-    const DOCUMENT: &str = r#"{"a":{"id":1},"list":[{"id":2},{"id":3,"deep":{"id":4}}],"x-y":5,"o.k":6,"id":7}"#;
+    const DOCUMENT: &str =
+        r#"{"a":{"id":1},"list":[{"id":2},{"id":3,"deep":{"id":4}}],"x-y":5,"o.k":6,"id":7}"#;
 
     #[test]
     fn places() {

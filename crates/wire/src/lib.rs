@@ -20,6 +20,7 @@
 //! | [`call_ids`] | ids for tool calls whose vendor gives none |
 //! | [`key`] | match keys: equality of two requests |
 //! | [`prompt`] | the user's words in a request |
+//! | [`request_parts`] | parts of a request by who wrote them: the model, tools, or others |
 //! | [`price`] | list prices of tokens, with their date |
 //! | [`output_bound`] | the largest output that a request asks for |
 //! | [`error_reply`] | errors made by reenact, in the shape that a vendor's client parses |
@@ -41,6 +42,7 @@ pub mod prompt;
 pub mod protocol;
 pub mod render;
 pub mod request_form;
+pub mod request_parts;
 pub mod request_path;
 pub mod tool_calls;
 pub mod vendor;

@@ -21,6 +21,7 @@ use crate::exchange::{ParsedRequest, string_text};
 use crate::message::{ModelAnswer, ToolCall, Usage};
 use crate::output_bound::OutputBound;
 use crate::request_form::RequestForms;
+use crate::request_parts::RequestParts;
 use crate::request_path::ends_with_template;
 use crate::sse::RawSseEvent;
 use crate::tool_calls::{OpenCalls, ScannedAnswer, UnreadableAnswer};
@@ -221,6 +222,22 @@ pub(crate) trait Protocol: Send + Sync {
         &[]
     }
 
+    /// Returns the parts of a request by who wrote them.
+    fn request_parts<'d>(&self, _document: Value<'d>) -> RequestParts<'d> {
+        RequestParts::default()
+    }
+
+    /// Returns the members of requests that change no answer and differ from run to run, as patterns of paths: marks of the
+    /// prompt cache, and ids of users and sessions.
+    fn varying_members(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Returns true if an agent may ask in any order, or not at all, and do the same: counts of tokens, lists of models.
+    fn is_side_call(&self) -> bool {
+        false
+    }
+
     /// Returns the kind under which a Replay Bundle stores exchanges of the interface.
     fn cassette_kind(&self) -> &'static str {
         if self.calls_a_model() { "completions" } else { "other" }
@@ -345,6 +362,11 @@ impl Endpoint {
     /// Returns true if an answer is read for its text or its tokens, and so must be held in memory as a whole.
     pub fn is_answer_read(self) -> bool {
         self.0.is_answer_read()
+    }
+
+    /// Returns true if an agent may ask in any order, or not at all, and do the same: counts of tokens, lists of models.
+    pub fn is_side_call(self) -> bool {
+        self.0.is_side_call()
     }
 
     /// Returns true if requests may be forms in parts (`multipart/form-data`).

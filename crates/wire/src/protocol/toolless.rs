@@ -11,6 +11,7 @@ use crate::exchange::{ParsedRequest, models_of_parts, string_text};
 use crate::message::{ModelAnswer, Usage};
 use crate::output_bound::OutputBound;
 use crate::request_form::RequestForms;
+use crate::request_parts::RequestParts;
 use crate::vendor::Vendor;
 
 /// Row of an interface whose answers ask for no tools.
@@ -25,6 +26,8 @@ pub(crate) struct ToollessProtocol {
     pub(crate) forms: &'static RequestForms,
     /// True if requests may be forms in parts.
     pub(crate) takes_multipart: bool,
+    /// Interface whose requests are counted; `None` for an interface that does not count tokens.
+    pub(crate) counts: Option<&'static dyn Protocol>,
     /// Cost of a call.
     pub(crate) cost: ToollessCost,
     /// Reader of the tokens of an answer; `None` if answers are not read, because they are no JSON.
@@ -104,6 +107,18 @@ impl Protocol for ToollessProtocol {
 
     fn is_answer(&self, _document: Value<'_>) -> bool {
         false
+    }
+
+    fn request_parts<'d>(&self, document: Value<'d>) -> RequestParts<'d> {
+        self.counts.map(|counted| counted.request_parts(document)).unwrap_or_default()
+    }
+
+    fn varying_members(&self) -> &'static [&'static str] {
+        self.counts.map(|counted| counted.varying_members()).unwrap_or_default()
+    }
+
+    fn is_side_call(&self) -> bool {
+        self.counts.is_some()
     }
 
     fn cassette_kind(&self) -> &'static str {

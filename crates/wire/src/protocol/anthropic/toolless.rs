@@ -1,6 +1,6 @@
 //! Anthropic's counts of tokens.
 
-use super::messages::FORMS;
+use super::messages::{FORMS, MessagesProtocol};
 use crate::protocol::toolless::{ToollessCost, ToollessProtocol, no_usage};
 use crate::vendor::Vendor;
 
@@ -11,6 +11,7 @@ pub(crate) static COUNT_TOKENS: ToollessProtocol = ToollessProtocol {
     paths: &["messages/count_tokens", "publishers/anthropic/models/count-tokens:rawPredict"],
     forms: &FORMS,
     takes_multipart: false,
+    counts: Some(&MessagesProtocol),
     cost: ToollessCost::FreeAt(&[Vendor::ANTHROPIC, Vendor::VERTEX]),
     usage: Some(no_usage),
 };

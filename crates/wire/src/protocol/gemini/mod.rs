@@ -21,6 +21,7 @@ use crate::output_bound::OutputBound;
 use crate::protocol::reading::is_list;
 use crate::protocol::{Delivery, Protocol, StreamAssembler};
 use crate::request_form::RequestForms;
+use crate::request_parts::{RequestParts, has_role};
 use crate::sse::RawSseEvent;
 use crate::tool_calls::{OpenCalls, ScannedAnswer, UnreadableAnswer};
 use crate::vendor::Vendor;
@@ -121,6 +122,20 @@ impl Protocol for GenerateContentProtocol {
 
     fn error_event(&self, reply: &ErrorReply<'_>) -> String {
         format!("data: {}\n\n", (VENDOR.error_body)(reply))
+    }
+
+    fn request_parts<'d>(&self, document: Value<'d>) -> RequestParts<'d> {
+        RequestParts::of_messages(
+            document.member("contents"),
+            |content| has_role(content, "model"),
+            |content| {
+                let parts = content.member("parts").into_iter().flat_map(|parts| parts.elements());
+                parts.filter_map(|part| {
+                    let [camel, snake] = part.select_members(["functionResponse", "function_response"]);
+                    camel.or(snake)?.member("response")
+                })
+            },
+        )
     }
 
     fn conversation_members(&self) -> &'static [&'static str] {

@@ -16,6 +16,7 @@ pub(crate) static COUNT_TOKENS: ToollessProtocol = ToollessProtocol {
     name: "countTokens",
     paths: &["models/*:countTokens", "tunedModels/*:countTokens"],
     forms: &RequestForms { body: Object(COUNTED), tool: TOOL, has_two_spellings: true },
+    counts: Some(&super::GenerateContentProtocol),
     cost: ToollessCost::FreeAt(&[Vendor::GEMINI, Vendor::VERTEX]),
     ..PLAIN
 };
@@ -57,6 +58,7 @@ const PLAIN: ToollessProtocol = ToollessProtocol {
     paths: &[],
     forms: &forms(&[]),
     takes_multipart: false,
+    counts: None,
     cost: ToollessCost::Tokens,
     usage: Some(no_usage),
 };

@@ -35,6 +35,10 @@ impl Protocol for ModelsProtocol {
         false
     }
 
+    fn is_side_call(&self) -> bool {
+        true
+    }
+
     /// A list of models is asked for without a body.
     fn request_forms(&self) -> &'static RequestForms {
         static FORMS: RequestForms =

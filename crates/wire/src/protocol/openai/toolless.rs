@@ -71,6 +71,7 @@ pub(crate) static INPUT_TOKENS: ToollessProtocol = ToollessProtocol {
     name: "responses.input_tokens",
     paths: &["responses/input_tokens"],
     forms: &RESPONSE_FORMS,
+    counts: Some(&super::responses::ResponsesProtocol),
     cost: ToollessCost::FreeAt(&[Vendor::OPENAI, Vendor::AZURE]),
     usage: Some(no_usage),
     ..PLAIN
@@ -145,6 +146,7 @@ const PLAIN: ToollessProtocol = ToollessProtocol {
     paths: &[],
     forms: &forms(&[]),
     takes_multipart: false,
+    counts: None,
     cost: ToollessCost::Tokens,
     usage: Some(no_usage),
 };

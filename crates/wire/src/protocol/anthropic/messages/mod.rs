@@ -18,6 +18,7 @@ use crate::output_bound::{OutputBound, is_other_than};
 use crate::protocol::reading::{event_type, is_list, is_object, optional_object};
 use crate::protocol::{Delivery, Protocol, StreamAssembler};
 use crate::request_form::RequestForms;
+use crate::request_parts::{RequestParts, has_role};
 use crate::sse::RawSseEvent;
 use crate::tool_calls::{OpenCalls, PartialCall, ScannedAnswer, UnreadableAnswer, part_index};
 use crate::vendor::Vendor;
@@ -150,6 +151,30 @@ impl Protocol for MessagesProtocol {
 
     fn error_event(&self, reply: &ErrorReply<'_>) -> String {
         format!("event: error\ndata: {}\n\n", (super::VENDOR.error_body)(reply))
+    }
+
+    fn request_parts<'d>(&self, document: Value<'d>) -> RequestParts<'d> {
+        let is_result =
+            |block: &Value<'d>| block.member("type").is_some_and(|kind| kind.is_string("tool_result"));
+        RequestParts::of_messages(
+            document.member("messages"),
+            |message| has_role(message, "assistant"),
+            |message| {
+                let blocks = message.member("content").into_iter().flat_map(|content| content.elements());
+                blocks.filter(is_result).filter_map(|block| block.member("content"))
+            },
+        )
+    }
+
+    fn varying_members(&self) -> &'static [&'static str] {
+        &[
+            "$.metadata",
+            "$.cache_control",
+            "$.system[*].cache_control",
+            "$.tools[*].cache_control",
+            "$.messages[*].content[*].cache_control",
+            "$.messages[*].content[*].content[*].cache_control",
+        ]
     }
 
     fn conversation_members(&self) -> &'static [&'static str] {

@@ -15,6 +15,7 @@ use crate::output_bound::{OTHER_MODALITY, OutputBound, has_other_modality, is_se
 use crate::protocol::reading::{is_list, is_object, optional_object, optional_objects};
 use crate::protocol::{Delivery, Protocol, StreamAssembler, is_end_mark};
 use crate::request_form::RequestForms;
+use crate::request_parts::{RequestParts, has_role};
 use crate::sse::RawSseEvent;
 use crate::tool_calls::{OpenCalls, ScannedAnswer, UnreadableAnswer, part_index};
 use crate::vendor::Vendor;
@@ -130,6 +131,26 @@ impl Protocol for ChatCompletionsProtocol {
 
     fn is_event(&self, document: Value<'_>) -> bool {
         document.member("choices").is_some()
+    }
+
+    fn request_parts<'d>(&self, document: Value<'d>) -> RequestParts<'d> {
+        let is_result = |message: Value<'d>| has_role(message, "tool") || has_role(message, "function");
+        RequestParts::of_messages(
+            document.member("messages"),
+            |message| has_role(message, "assistant"),
+            |message| message.member("content").filter(|_| is_result(message)),
+        )
+    }
+
+    fn varying_members(&self) -> &'static [&'static str] {
+        &[
+            "$.metadata",
+            "$.user",
+            "$.safety_identifier",
+            "$.prompt_cache_key",
+            "$.messages[*].cache_control",
+            "$.messages[*].content[*].cache_control",
+        ]
     }
 
     fn conversation_members(&self) -> &'static [&'static str] {

@@ -20,6 +20,7 @@ use crate::output_bound::{OutputBound, is_set};
 use crate::protocol::reading::{event_type, is_list, is_object, optional_object};
 use crate::protocol::{Delivery, Protocol, StreamAssembler};
 use crate::request_form::RequestForms;
+use crate::request_parts::{RequestParts, has_role};
 use crate::sse::RawSseEvent;
 use crate::tool_calls::{OpenCalls, PartialCall, ScannedAnswer, UnreadableAnswer, part_index};
 use crate::vendor::Vendor;
@@ -153,6 +154,23 @@ impl Protocol for ResponsesProtocol {
         super::write_error(reply, object.name("error"));
         object.close();
         format!("event: error\ndata: {data}\n\n")
+    }
+
+    fn request_parts<'d>(&self, document: Value<'d>) -> RequestParts<'d> {
+        let kind = |item: Value<'d>| item.member("type").and_then(|kind| kind.string());
+        let is_result = move |item| kind(item).is_some_and(|kind| kind.ends_with("_call_output"));
+        RequestParts::of_messages(
+            document.member("input"),
+            move |item| {
+                let is_call = kind(item).is_some_and(|kind| kind.ends_with("_call") || kind == "reasoning");
+                is_call || has_role(item, "assistant")
+            },
+            move |item| item.member("output").filter(|_| is_result(item)),
+        )
+    }
+
+    fn varying_members(&self) -> &'static [&'static str] {
+        &["$.metadata", "$.user", "$.safety_identifier", "$.prompt_cache_key"]
     }
 
     fn conversation_members(&self) -> &'static [&'static str] {
