@@ -36,5 +36,5 @@ pub use command::{ArgumentsPlace, RecognisedCommand};
 pub use launch::{Launch, OverlayFile};
 pub use local::LocalEnvironment;
 pub use plan::{LaunchPlan, ObserverNote, PlanError, PlannedRoute};
-pub use row::{AgentRow, LoginKind, RowError};
+pub use row::{AgentRow, LoginKind, RowError, SideCallRow, VariesKind, VariesRow};
 pub use table::AgentTable;

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use reenact_json::path_pattern::PathPattern;
 use reenact_wire::Vendor;
 use serde::Deserialize;
 
@@ -15,6 +16,8 @@ use crate::template;
 pub const MAX_ROW_BYTES: usize = 64 << 10;
 /// Most entries in a list of a row.
 const MAX_ENTRIES: usize = 64;
+/// Longest text in front of a value that differs, in bytes.
+const MAX_LABEL_BYTES: usize = 128;
 
 /// Reason for which the file of a row is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -63,9 +66,12 @@ pub struct AgentRow {
     /// Calls that are not recorded.
     #[serde(default)]
     pub unrecorded: Vec<UnrecordedRow>,
-    /// Places in requests that differ from run to run.
+    /// Values in requests that differ from run to run.
     #[serde(default)]
     pub varies: Vec<VariesRow>,
+    /// Calls that may be made in any order, or not at all.
+    #[serde(default)]
+    pub side_call: Vec<SideCallRow>,
 }
 
 /// Names by which a command is recognised.
@@ -321,14 +327,58 @@ pub struct UnrecordedRow {
     pub when: Option<When>,
 }
 
-/// Place in requests that differs from run to run.
+/// Value in requests that the agent makes anew in each run. Dates, times and uuids need no row: a replay knows them.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VariesRow {
-    /// JSON path into the body of a request; `[*]` is any element.
-    pub path: String,
-    /// Kind of value that stands at the place, in words for people.
+    /// Place of the value in the body of a request, as a pattern of a path; `None` for all results of tools.
+    #[serde(default)]
+    pub path: Option<String>,
+    /// Text in front of the value; `None` if the value is all that stands at the place.
+    #[serde(default)]
+    pub after: Option<String>,
+    /// Kind of the value.
+    pub kind: VariesKind,
+    /// Meaning of the value, in words for people.
     pub why: String,
+}
+
+/// Model call beside the task, such as for a title: the agent makes it in any order, or not at all, and does the same.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SideCallRow {
+    /// Purpose, in words for people.
+    pub why: String,
+    /// Part of the model's name.
+    #[serde(default)]
+    pub model_has: Option<String>,
+    /// Place in the body of the request, as a pattern of a path.
+    pub path: String,
+    /// Beginning of a text at the place.
+    pub begins: String,
+}
+
+/// Kind of a value that differs from run to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum VariesKind {
+    /// Id, which stands for one thing wherever it stands: ids of two runs are exchanged one to one.
+    Id,
+    /// Any value: it changes no answer.
+    Free,
+    /// Number behind a text, in results of tools, such as a process id.
+    Number,
+}
+
+impl VariesKind {
+    /// Returns the name in rows and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Id => "id",
+            Self::Free => "free",
+            Self::Number => "number",
+        }
+    }
 }
 
 /// Condition: all of its members hold.
@@ -427,6 +477,7 @@ impl AgentRow {
             self.set.len(),
             self.unrecorded.len(),
             self.varies.len(),
+            self.side_call.len(),
         ];
         if lengths.iter().any(|length| *length > MAX_ENTRIES) {
             return Err((String::new(), format!("a list has more than {MAX_ENTRIES} entries")));
@@ -440,6 +491,15 @@ impl AgentRow {
             }
             if Vendor::of_name(&route.speaks).is_none() {
                 return Err((route.speaks.clone(), "there is no such vendor".into()));
+            }
+        }
+        self.varies.iter().try_for_each(check_varies)?;
+        for side in &self.side_call {
+            if let Err(error) = side.path.parse::<PathPattern>() {
+                return Err((side.path.clone(), error.to_string()));
+            }
+            if side.begins.is_empty() {
+                return Err((side.why.clone(), "`begins` is empty, which every text would fit".to_owned()));
             }
         }
         self.set.iter().try_for_each(|set| self.check_set(set))
@@ -492,6 +552,29 @@ impl SetRow {
         let argument = || self.arguments.as_ref().and_then(|arguments| arguments.first());
         let named = self.variable.as_ref().or(self.option.as_ref()).or(self.leave.as_ref());
         named.or_else(argument).map_or("", String::as_str)
+    }
+}
+
+/// Checks the place of a value that differs.
+fn check_varies(row: &VariesRow) -> Result<(), (String, String)> {
+    if let Some(path) = &row.path
+        && let Err(error) = path.parse::<PathPattern>()
+    {
+        return Err((path.clone(), error.to_string()));
+    }
+    let wrong = |problem: &str| Err((row.why.clone(), problem.to_owned()));
+    match (row.kind, &row.path, &row.after) {
+        (VariesKind::Number, None, Some(_)) | (VariesKind::Id | VariesKind::Free, Some(_), _) => {}
+        (VariesKind::Number, ..) => {
+            return wrong("a number needs `after` and no `path`: it is looked for in results of tools");
+        }
+        (VariesKind::Id | VariesKind::Free, None, _) => return wrong("an id or a free value needs a `path`"),
+    }
+    match &row.after {
+        Some(text) if text.is_empty() || text.len() > MAX_LABEL_BYTES => {
+            wrong("`after` is a text of 1 to 128 bytes")
+        }
+        _ => Ok(()),
     }
 }
 

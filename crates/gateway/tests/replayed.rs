@@ -69,7 +69,7 @@ async fn the_same_answers_chunk_for_chunk() {
         }
     }
     let outcome = replay.player.outcome();
-    assert_eq!((outcome.hits, outcome.misses.len(), outcome.unused.len()), (6, 0, 0));
+    assert_eq!((outcome.hits(), outcome.misses.len(), outcome.unused.len()), (6, 0, 0));
     replay.gateway.stop().await.unwrap();
 }
 

@@ -24,12 +24,12 @@ const MAX_PATTERN_BYTES: usize = 1024;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathPattern {
     text: String,
-    steps: Vec<PathStep>,
+    steps: Vec<PatternStep>,
 }
 
 /// Step of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum PathStep {
+enum PatternStep {
     /// Member of this name.
     Member(String),
     /// Member of this name, here or at any depth below.
@@ -70,7 +70,7 @@ impl fmt::Display for PathPattern {
 }
 
 /// Parses the steps of a pattern.
-fn parse_steps(text: &str) -> Result<Vec<PathStep>, &'static str> {
+fn parse_steps(text: &str) -> Result<Vec<PatternStep>, &'static str> {
     if text.len() > MAX_PATTERN_BYTES {
         return Err("it is too long");
     }
@@ -79,24 +79,24 @@ fn parse_steps(text: &str) -> Result<Vec<PathStep>, &'static str> {
     while !rest.is_empty() {
         let (step, behind) = if let Some(behind) = rest.strip_prefix("..") {
             let (name, behind) = split_name(behind)?;
-            (PathStep::MemberAnywhere(name.to_owned()), behind)
+            (PatternStep::MemberAnywhere(name.to_owned()), behind)
         } else if let Some(behind) = rest.strip_prefix('.') {
             let (name, behind) = split_name(behind)?;
-            (PathStep::Member(name.to_owned()), behind)
+            (PatternStep::Member(name.to_owned()), behind)
         } else if let Some(behind) = rest.strip_prefix("[*]") {
-            (PathStep::AnyElement, behind)
+            (PatternStep::AnyElement, behind)
         } else if let Some(quoted) = rest.strip_prefix("[\"") {
             let end = quoted.find("\"]").ok_or("a bracket is not closed")?;
             let name = Value::parse(format!("\"{}\"", &quoted[..end]).as_bytes(), &Limits::default())
                 .ok()
                 .and_then(|name| Some(name.string()?.into_owned()))
                 .ok_or("a name in brackets is no JSON string")?;
-            (PathStep::Member(name), &quoted[end + 2..])
+            (PatternStep::Member(name), &quoted[end + 2..])
         } else if let Some(behind) = rest.strip_prefix('[') {
             let (index, behind) = behind.split_once(']').ok_or("a bracket is not closed")?;
             let is_number = !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit());
             let index = index.parse().ok().filter(|_| is_number);
-            (PathStep::Element(index.ok_or("brackets hold a number, `*` or a name in quotes")?), behind)
+            (PatternStep::Element(index.ok_or("brackets hold a number, `*` or a name in quotes")?), behind)
         } else {
             return Err("a step begins with `.`, `..` or `[`");
         };
@@ -126,6 +126,13 @@ pub struct PathProgress {
     open: Vec<(usize, usize)>,
 }
 
+impl PathProgress {
+    /// Returns true if no pattern fits the place or anything below it.
+    pub fn is_over(&self) -> bool {
+        self.open.is_empty()
+    }
+}
+
 impl PathPatterns {
     /// Takes patterns; those that fit are told by their position.
     pub fn new(patterns: Vec<PathPattern>) -> Self {
@@ -140,24 +147,24 @@ impl PathPatterns {
     /// Returns the progress at a member of the object that `progress` stands at.
     pub fn at_member(&self, progress: &PathProgress, name: &str) -> PathProgress {
         self.advance(progress, |step| match step {
-            PathStep::Member(due) => (due == name, false),
-            PathStep::MemberAnywhere(due) => (due == name, true),
-            PathStep::Element(_) | PathStep::AnyElement => (false, false),
+            PatternStep::Member(due) => (due == name, false),
+            PatternStep::MemberAnywhere(due) => (due == name, true),
+            PatternStep::Element(_) | PatternStep::AnyElement => (false, false),
         })
     }
 
     /// Returns the progress at an element of the array that `progress` stands at.
     pub fn at_element(&self, progress: &PathProgress, index: usize) -> PathProgress {
         self.advance(progress, |step| match step {
-            PathStep::Element(due) => (*due == index, false),
-            PathStep::AnyElement => (true, false),
-            PathStep::MemberAnywhere(_) => (false, true),
-            PathStep::Member(_) => (false, false),
+            PatternStep::Element(due) => (*due == index, false),
+            PatternStep::AnyElement => (true, false),
+            PatternStep::MemberAnywhere(_) => (false, true),
+            PatternStep::Member(_) => (false, false),
         })
     }
 
     /// Takes one step down. `fits` says whether a step fits here, and whether it may fit further down.
-    fn advance(&self, progress: &PathProgress, fits: impl Fn(&PathStep) -> (bool, bool)) -> PathProgress {
+    fn advance(&self, progress: &PathProgress, fits: impl Fn(&PatternStep) -> (bool, bool)) -> PathProgress {
         let mut open = Vec::new();
         for &(pattern, taken) in &progress.open {
             let Some(step) = self.patterns.get(pattern).and_then(|pattern| pattern.steps.get(taken)) else {

@@ -45,7 +45,7 @@ fn replay(run: &Run) -> Result<(), Box<dyn Error>> {
     );
 
     let outcome = player.outcome();
-    println!("{} found, {} not recorded", outcome.hits, outcome.missed);
+    println!("{} found, {} not recorded", outcome.hits(), outcome.missed);
     Ok(())
 }
 

@@ -8,10 +8,10 @@ use reenact_run::{ExchangeRequest, ExchangeRequestBody};
 use reenact_wire::MatchKeyParts;
 
 use crate::difference::{self, RequestDiff};
-use crate::match_level::{key_parts, prompts};
 use crate::miss::Closest;
 use crate::recorded_exchanges::{RecordedExchanges, destination_hash};
 use crate::request::MaskedPlayerRequest;
+use crate::request_key::{key_parts, prompts};
 
 /// Largest number of body bytes that are compared for one miss, recorded and incoming bodies together.
 const MAX_COMPARED_BYTES: usize = 64 << 20;

@@ -10,8 +10,13 @@
 //! |---|---|
 //! | [`player`] | [`Player`]: requests in, answers out |
 //! | `request` | [`PlayerRequest`], and the same request masked as the recorder masks |
-//! | [`match_level`] | keys by which a request is found, for records that hold all of a request and for those that hold less |
+//! | [`match_level`] | how much of a request may differ for a recorded answer to be served |
+//! | [`request_key`] | keys by which an equal request is found, for records that hold all of a request and for those that hold less |
+//! | `form` | forms of requests: what is equal in every run, and the words that may differ |
+//! | [`options`] | the last level, rules of agents and users, clocks |
 //! | `recorded_exchanges` | index of the recorded exchanges by their keys |
+//! | `served` | exchanges that were served so far |
+//! | [`differing`] | exchanges whose requests differed in what their level excuses |
 //! | `answer_comparison` | comparison of several records of one answer |
 //! | [`answer`] | recorded answers, ready to be served |
 //! | `denied_call` | calls that policy denied in the recorded run, denied again |
@@ -28,28 +33,37 @@ mod answer_comparison;
 mod closest;
 mod denied_call;
 pub mod difference;
+pub mod differing;
+mod form;
 pub mod hint;
 mod likeness;
 pub mod match_level;
 pub mod miss;
 mod miss_list;
+pub mod options;
 pub mod outcome;
 pub mod player;
 mod recorded_exchanges;
 pub mod replay_record;
 mod request;
+pub mod request_key;
+mod served;
 
 pub use answer::{AnswerEnd, NotServed, RecordedAnswer};
 pub use difference::{RequestDifference, WholeValues};
+pub use differing::DifferingExchange;
+pub use form::rules::MatchRules;
 pub use hint::MissHint;
-pub use match_level::MatchLevel;
+pub use match_level::{LevelCounts, MatchLevel};
 pub use miss::{Closest, Miss, MissCause, RepeatedMiss};
+pub use options::{MatchOptions, ReplayClock};
 pub use outcome::{ReplayOutcome, ReplayVerdict, UnusedExchange};
 pub use player::{Player, PlayerReply};
 pub use recorded_exchanges::{LoadError, LoadNote};
 pub use reenact_run::Chunk;
 pub use replay_record::ReplayRecord;
 pub use request::PlayerRequest;
+pub use request_key::FoundBy;
 
 /// Runs the examples of the README as documentation tests.
 #[cfg(doctest)]

@@ -1,255 +1,131 @@
-//! Match levels: the keys by which a request is found, depending on how much of the request a record holds.
-//!
-//! Records of reenact hold whole requests, which match exactly. Other records hold less: the JSON of a body in
-//! another spelling, a hash, some arguments of a call, the text of a prompt. Each has a [`MatchLevel`] of its
-//! own, and the weakest level that was used is reported at the end. Start reading at [`MatchLevel`], then
-//! `recorded_keys` and `requested_keys`.
+//! Match levels: how much of a request may differ for a recorded answer to be served.
 
-use std::collections::BTreeSet;
+use core::fmt;
+use core::str::FromStr;
 
-use reenact_json::{Digest, Jcs, Limits, Value, ValueKind, canonical};
-use reenact_run::{ExchangeRequest, ExchangeRequestBody};
-use reenact_secrets::renumbered;
-use reenact_wire::key::{self, MatchKeyParts};
-use reenact_wire::{Endpoint, Vendor, exchange, prompt};
-
-use crate::request::{MaskedPlayerRequest, PlayerRequest};
-
-/// Part of a request that has to be equal for a recorded answer to be served, the strictest first.
+/// Level at which two requests are the same, the strictest first. Each excuses all that the levels before it excuse.
+///
+/// Values that came from recorded answers are equal at every level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MatchLevel {
-    /// Provider, method, path, the headers that are part of a match key, and every byte of the body.
+    /// Nothing differs.
     Exact,
-    /// SHA-256 of the body, or of the prompt in the body.
-    BodyHash,
-    /// JSON values of the body, in any spelling.
-    JsonBody,
-    /// Text of the prompt.
-    Prompt,
-    /// Model and messages.
-    Conversation,
+    /// The spelling of the JSON, members that change no answer, and ids that a client makes up, exchanged one to one.
+    Ids,
+    /// Dates and times that lie in their own runs, durations and labelled numbers in results of tools.
+    Moved,
+    /// Results of tools.
+    Tools,
+    /// Everything: the request stands at the same place of the same conversation.
+    Position,
 }
 
 impl MatchLevel {
-    /// Returns the level's name in reports, such as `body-hash`.
+    /// All levels, the strictest first.
+    pub const ALL: [Self; 5] = [Self::Exact, Self::Ids, Self::Moved, Self::Tools, Self::Position];
+
+    /// Returns the name on the command line and in reports, such as `moved`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",
-            Self::BodyHash => "body-hash",
-            Self::JsonBody => "json-body",
-            Self::Prompt => "prompt",
-            Self::Conversation => "conversation",
+            Self::Ids => "ids",
+            Self::Moved => "moved",
+            Self::Tools => "tools",
+            Self::Position => "position",
         }
+    }
+
+    /// Returns true if a run whose requests are the same at this level is reproduced.
+    pub fn is_reproduction(self) -> bool {
+        self <= Self::Moved
     }
 }
 
-/// Digest that identifies a request on one level.
-pub(crate) type LevelKey = (MatchLevel, Digest);
-
-/// Keys of a recorded request.
-#[derive(Debug, Default)]
-pub(crate) struct RequestKeys {
-    /// Keys under which the request is found. The first is its primary key, which decides its group. Empty if
-    /// no request can match.
-    pub(crate) lookup_keys: Vec<LevelKey>,
-    /// Keys of the same request in a record that does not say where the request went.
-    pub(crate) aliases: Vec<LevelKey>,
+impl fmt::Display for MatchLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
 }
 
-/// Returns the keys of a recorded request. `is_ours` says that the record is an RER artifact, which holds whole
-/// requests. A request of another format that has a `source` was converted from RER and is whole, too.
-pub(crate) fn recorded_keys(request: &ExchangeRequest<'_>, is_ours: bool) -> RequestKeys {
-    let destination = Destination::recorded(request);
-    let key = |level, digest: Digest| destination.key(level, digest);
-    let own = match &request.body {
-        ExchangeRequestBody::Bytes(_) if is_ours || request.source.is_some() => {
-            vec![(MatchLevel::Exact, key::match_key(&key_parts(request), renumbered))]
-        }
-        ExchangeRequestBody::Bytes(bytes) | ExchangeRequestBody::Json(bytes) => {
-            let json = json_digest(bytes);
-            let aliases = json.filter(|_| request.endpoint.is_some_and(Endpoint::can_ask_for_tools));
-            let aliases = aliases.into_iter().flat_map(|digest| {
-                destination
-                    .without_target()
-                    .map(move |destination| destination.key(MatchLevel::JsonBody, digest))
-            });
-            let own = json.map(|digest| key(MatchLevel::JsonBody, digest));
-            return RequestKeys {
-                aliases: aliases.collect(),
-                lookup_keys: vec![own.unwrap_or_else(|| key(MatchLevel::BodyHash, Digest::of(bytes)))],
-            };
-        }
-        ExchangeRequestBody::Members(members) => {
-            let found = parse_object(members)
-                .and_then(|members| conversation_digest(request.model.as_deref(), members));
-            found.map(|digest| key(MatchLevel::Conversation, digest)).into_iter().collect()
-        }
-        ExchangeRequestBody::Prompt(prompt) => {
-            // A prompt may be the whole body: then it is the same request as that of a cassette.
-            let is_body = prompt.trim_start().starts_with('{');
-            let json = is_body.then(|| json_digest(prompt.as_bytes())).flatten();
-            let json = json.map(|digest| key(MatchLevel::JsonBody, digest));
-            json.into_iter().chain([key(MatchLevel::Prompt, Digest::of(prompt.as_bytes()))]).collect()
-        }
-        ExchangeRequestBody::Hash(digest) => vec![key(MatchLevel::BodyHash, *digest)],
-    };
-    RequestKeys { lookup_keys: own, aliases: Vec::new() }
+/// Text that names no level.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no such level; there is: exact, ids, moved, tools, position")]
+pub struct UnknownLevel;
+
+impl FromStr for MatchLevel {
+    type Err = UnknownLevel;
+
+    fn from_str(text: &str) -> Result<Self, UnknownLevel> {
+        Self::ALL.into_iter().find(|level| level.name() == text).ok_or(UnknownLevel)
+    }
 }
 
-/// Returns the keys under which an incoming request may be found, strictest level first, on the levels that a
-/// record has.
-///
-/// The request is tried as masked by this recorder, and then unmasked: other recorders mask in another way, or
-/// not at all. Where a record names a vendor and an endpoint they must match; a record that names no endpoint
-/// is of model calls.
-pub(crate) fn requested_keys(
-    masked: &MaskedPlayerRequest<'_>,
-    incoming: &PlayerRequest<'_>,
-    levels: &BTreeSet<MatchLevel>,
-) -> Vec<LevelKey> {
-    let destinations = Destination::candidates(masked, incoming);
-    let mut keys = Vec::new();
-    for &level in levels {
-        if level == MatchLevel::Exact {
-            keys.push((level, masked.exact_key()));
-            continue;
+/// Number of exchanges at each level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LevelCounts {
+    counts: [usize; MatchLevel::ALL.len()],
+}
+
+impl LevelCounts {
+    /// Returns the number of exchanges at a level.
+    pub fn of(&self, level: MatchLevel) -> usize {
+        self.counts.get(level as usize).copied().unwrap_or_default()
+    }
+
+    /// Counts one more exchange at a level.
+    pub fn add(&mut self, level: MatchLevel) {
+        if let Some(count) = self.counts.get_mut(level as usize) {
+            *count += 1;
         }
-        let is_masked = *masked.body != *incoming.body;
-        for body in [&*masked.body, incoming.body].into_iter().take(1 + usize::from(is_masked)) {
-            let found = match level {
-                MatchLevel::Exact => Vec::new(),
-                MatchLevel::BodyHash | MatchLevel::Prompt => {
-                    let prompts = prompts(body);
-                    let prompts = prompts.iter().map(|prompt| Digest::of(prompt.as_bytes()));
-                    [Digest::of(body)].into_iter().chain(prompts).collect()
-                }
-                MatchLevel::JsonBody => json_digest(body).into_iter().collect(),
-                MatchLevel::Conversation => {
-                    let found = parse_object(body).and_then(|body| {
-                        conversation_digest(requested_model(masked, body.text()).as_deref(), body)
-                    });
-                    found.into_iter().collect()
-                }
-            };
-            for digest in found {
-                // All empty bodies are equal: only the destination tells such requests apart.
-                let is_nothing = digest == Digest::of(b"");
-                let destinations =
-                    destinations.iter().filter(|destination| destination.target.is_some() || !is_nothing);
-                keys.extend(destinations.map(|destination| destination.key(level, digest)));
+    }
+
+    /// Returns the number of exchanges at all levels.
+    pub fn total(&self) -> usize {
+        self.counts.iter().sum()
+    }
+
+    /// Returns the levels that occur, with their numbers, the strictest first.
+    pub fn used(&self) -> impl Iterator<Item = (MatchLevel, usize)> {
+        MatchLevel::ALL.into_iter().map(|level| (level, self.of(level))).filter(|(_, count)| *count > 0)
+    }
+
+    /// Returns the last level that occurs; `None` if there was no exchange.
+    pub fn last(&self) -> Option<MatchLevel> {
+        self.used().last().map(|(level, _)| level)
+    }
+}
+
+impl FromIterator<(MatchLevel, usize)> for LevelCounts {
+    fn from_iter<I: IntoIterator<Item = (MatchLevel, usize)>>(counted: I) -> Self {
+        let mut levels = Self::default();
+        for (level, count) in counted {
+            if let Some(sum) = levels.counts.get_mut(level as usize) {
+                *sum += count;
             }
         }
+        levels
     }
-    keys
 }
 
-/// Vendor and target of a request, as far as a record names them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Destination {
-    vendor: Option<Vendor>,
-    /// Endpoint name, or method and path; see [`request_target`]. `None` if the record does not say.
-    target: Option<String>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Destination {
-    /// Returns the destination that a record names for a request.
-    fn recorded(request: &ExchangeRequest<'_>) -> Self {
-        let provider = request.provider.to_ascii_lowercase();
-        // Names such as `azure-openai` contain the vendor. Other names are of hosts that speak a vendor's
-        // interface without naming it.
-        let vendor = Vendor::named_in(&provider);
-        let is_recorded = !request.method.is_empty() && !request.path.is_empty();
-        let target = is_recorded.then(|| request_target(request.endpoint, &request.method, &request.path));
-        Self { vendor, target }
-    }
-
-    /// Returns all destinations that a record may name for an incoming request, the most specific first.
-    fn candidates(masked: &MaskedPlayerRequest<'_>, incoming: &PlayerRequest<'_>) -> Vec<Self> {
-        let vendor = Vendor::of_name(masked.provider);
-        let endpoint = vendor.and_then(|vendor| Endpoint::of(vendor, masked.method, incoming.path));
-        let mut targets = vec![Some(request_target(endpoint, masked.method, &masked.path))];
-        // A key in the query is masked here, and perhaps not in the record.
-        let as_it_came = Some(request_target(endpoint, masked.method, incoming.path));
-        if !targets.contains(&as_it_came) {
-            targets.push(as_it_came);
+    #[test]
+    fn names_and_counts() {
+        for level in MatchLevel::ALL {
+            assert_eq!(level.name().parse(), Ok(level));
         }
-        if endpoint.is_some_and(Endpoint::can_ask_for_tools) {
-            targets.push(None);
+        assert_eq!("Exact".parse::<MatchLevel>(), Err(UnknownLevel));
+        let mut counts = LevelCounts::default();
+        assert_eq!((counts.last(), counts.total()), (None, 0));
+        for level in [MatchLevel::Moved, MatchLevel::Exact, MatchLevel::Exact] {
+            counts.add(level);
         }
-        let vendors = [vendor, None].into_iter().take(1 + usize::from(vendor.is_some()));
-        vendors.flat_map(|vendor| targets.iter().map(move |at| Self { vendor, target: at.clone() })).collect()
+        assert_eq!(counts.used().collect::<Vec<_>>(), [(MatchLevel::Exact, 2), (MatchLevel::Moved, 1)]);
+        assert_eq!(
+            (counts.last(), counts.total(), counts.of(MatchLevel::Ids)),
+            (Some(MatchLevel::Moved), 3, 0)
+        );
     }
-
-    /// Returns the destinations that a record without a target may name for the same request: with the vendor,
-    /// and without.
-    fn without_target(&self) -> impl Iterator<Item = Self> + use<> {
-        [self.vendor, None].into_iter().map(|vendor| Self { vendor, target: None })
-    }
-
-    /// Returns the key of a digest on a level, bound to this destination.
-    fn key(&self, level: MatchLevel, digest: Digest) -> LevelKey {
-        let (vendor, at) = (self.vendor.map_or("", Vendor::name), self.target.as_deref().unwrap_or_default());
-        (level, Digest::of(format!("{digest}\0{vendor}\0{at}").as_bytes()))
-    }
-}
-
-/// Returns the target of a request as text that can be compared between records.
-///
-/// For a known endpoint that calls a model this is its name: gateways and proxies put prefixes of their own
-/// before the path, and the query only selects a version. Otherwise it is the method and the path from `/v1/`
-/// on, with the query. A full URL is kept whole, since it belongs to a host that no route of this gateway
-/// serves.
-fn request_target(endpoint: Option<Endpoint>, method: &str, path: &str) -> String {
-    if let Some(endpoint) = endpoint.filter(|endpoint| endpoint.can_ask_for_tools()) {
-        return endpoint.name().to_owned();
-    }
-    let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
-    let path = match path.rfind("/v1/") {
-        Some(at) if !path.contains("://") => path.get(at..).unwrap_or(path),
-        _ => path,
-    };
-    let query = query.map(|query| format!("?{query}")).unwrap_or_default();
-    format!("{} {}{query}", method.to_ascii_uppercase(), path.trim_end_matches('/'))
-}
-
-/// Returns the parts of a recorded request that make its exact key.
-pub(crate) fn key_parts<'a>(request: &'a ExchangeRequest<'_>) -> MatchKeyParts<'a> {
-    MatchKeyParts {
-        provider: &request.provider,
-        method: &request.method,
-        path: &request.path,
-        headers: &request.headers,
-        body: request.body.bytes(),
-    }
-}
-
-/// Parses a body; `None` if it is no JSON object.
-fn parse_object(body: &[u8]) -> Option<Value<'_>> {
-    Value::parse(body, &Limits::default()).ok().filter(|body| body.kind() == ValueKind::Object)
-}
-
-/// Returns the digest of a body in RFC 8785 form; `None` if the body is no JSON object.
-fn json_digest(body: &[u8]) -> Option<Digest> {
-    Some(Digest::of(&canonical::to_vec(parse_object(body)?, Jcs).ok()?))
-}
-
-/// Returns the digest of the model and the messages of a body; `None` if the body has no messages.
-fn conversation_digest(model: Option<&str>, body: Value<'_>) -> Option<Digest> {
-    let said = prompt::conversation(body)?;
-    let mut text = model.unwrap_or_default().as_bytes().to_vec();
-    text.push(0);
-    text.extend(canonical::to_vec(said, Jcs).ok()?);
-    Some(Digest::of(&text))
-}
-
-/// Returns the model that a request names in its path or body.
-fn requested_model(masked: &MaskedPlayerRequest<'_>, body: &[u8]) -> Option<String> {
-    let vendor = Vendor::of_route(masked.provider);
-    let endpoint = Endpoint::of(vendor, masked.method, &masked.path);
-    exchange::parse_request_to(vendor, endpoint, &masked.path, body)?.model
-}
-
-/// Returns every text that a record may call the prompt of a request.
-pub(crate) fn prompts(body: &[u8]) -> Vec<String> {
-    parse_object(body).map(prompt::user_prompts).unwrap_or_default()
 }

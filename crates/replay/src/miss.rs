@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::answer::NotServed;
 use crate::difference::{RequestDifference, WholeValues};
 use crate::hint::MissHint;
+use crate::match_level::MatchLevel;
 
 /// Error code of a miss, for programs that branch on it.
 pub const CODE: &str = "E_REPLAY_MISSING_DEPENDENCY";
@@ -48,6 +49,13 @@ pub enum MissCause {
     AskedMoreOften {
         /// Number of times that the request was recorded.
         recorded: usize,
+    },
+    /// The request fits recorded requests that differ from each other, so that any answer would be a guess.
+    Several {
+        /// Ids of two of the recorded steps.
+        step_ids: [String; 2],
+        /// Strictest level at which they fit.
+        level: MatchLevel,
     },
     /// The request was recorded, but its answer cannot be served.
     NoAnswer {
@@ -93,6 +101,7 @@ impl MissCause {
             Self::OnlyHashes { .. } => "only-hashes",
             Self::NotCompared => "not-compared",
             Self::AskedMoreOften { .. } => "asked-more-often",
+            Self::Several { .. } => "several",
             Self::NoAnswer { .. } => "no-answer",
         }
     }
@@ -141,6 +150,10 @@ impl Miss {
                 let count = |count: usize| if count == 1 { "once".into() } else { format!("{count} times") };
                 write!(f, "it was recorded {}, and is asked {} more", count(*recorded), count(times))
             }
+            MissCause::Several { step_ids: [first, second], level } => write!(
+                f,
+                "it fits steps {first} and {second} alike (level {level}), which differ from each other: any answer would be a guess"
+            ),
             MissCause::NoAnswer { step_id, why } => write!(f, "it was recorded as step {step_id}, but {why}"),
         }
     }

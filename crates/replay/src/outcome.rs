@@ -3,15 +3,22 @@
 use reenact_json::Shown;
 use reenact_run::{Exchange, ExchangeRequestBody, Exit};
 
-use crate::match_level::MatchLevel;
+use crate::differing::DifferingExchange;
+use crate::form::rules::MatchRules;
+use crate::match_level::{LevelCounts, MatchLevel};
 use crate::miss::RepeatedMiss;
+use crate::request_key::FoundBy;
 
 /// Outcome of a replay, as far as requests and answers go. The exit of the command is judged by
 /// [`ReplayOutcome::verdict`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReplayOutcome {
-    /// Number of requests that were served a recorded answer.
-    pub hits: usize,
+    /// Number of requests that were served a recorded answer, by the level at which each was found.
+    pub levels: LevelCounts,
+    /// Exchanges whose requests differed in what their level excuses, in the order in which they were served; at most 1,000.
+    pub differing: Vec<DifferingExchange>,
+    /// True if a run in which results of tools differ counts as reproduced.
+    pub accepts_tools: bool,
     /// Requests without an answer. Equal requests that missed for the same cause are listed once, with their number; at
     /// most 1,000 are listed.
     pub misses: Vec<RepeatedMiss>,
@@ -24,8 +31,8 @@ pub struct ReplayOutcome {
     pub ambiguous: usize,
     /// Number of hits whose body was rebuilt, because the record holds only JSON or the message.
     pub rebuilt: usize,
-    /// Weakest level on which a hit was found; `None` if there was no hit.
-    pub weakest_level: Option<MatchLevel>,
+    /// Smallest part of a request by which a hit was found; `None` if there was no hit.
+    pub found_by: Option<FoundBy>,
 }
 
 /// Recorded exchange that was never requested. All texts are safe to print.
@@ -38,12 +45,15 @@ pub struct UnusedExchange {
     /// Method and path, such as `POST /v1/responses`; else the prompt, its hash, or why the request cannot be
     /// read.
     pub label: String,
+    /// True for a call that may be made in any order or not at all, such as for a title or a count of tokens.
+    pub is_side_call: bool,
 }
 
 impl UnusedExchange {
     /// Describes an exchange by its request.
-    pub(crate) fn of(exchange: &Exchange<'_>) -> Self {
+    pub(crate) fn of(exchange: &Exchange<'_>, rules: &MatchRules) -> Self {
         let request = exchange.request();
+        let is_side_call = request.as_ref().is_ok_and(|request| rules.is_side_call(request));
         let label = match &request {
             Ok(request) => {
                 let (method, path) = (Shown::new(&request.method), Shown::new(&request.path));
@@ -61,6 +71,7 @@ impl UnusedExchange {
             step_id: Shown::new(&exchange.step_id()).to_string(),
             model: model.map(|model| Shown::new(&model).to_string()),
             label,
+            is_side_call,
         }
     }
 }
@@ -68,9 +79,9 @@ impl UnusedExchange {
 /// Verdict on a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReplayVerdict {
-    /// Every recorded answer was requested, no other request was made, and the command ended as recorded.
+    /// Every recorded answer was requested, side calls aside, no other request was made, and the command ended as recorded.
     Reproduced,
-    /// The command requested less, or ended in another way.
+    /// The command requested less, handed over other results of tools, or ended in another way.
     Differed,
     /// The command requested something that is not recorded.
     MissingDependency,
@@ -97,12 +108,26 @@ impl ReplayVerdict {
 }
 
 impl ReplayOutcome {
+    /// Returns the number of requests that were served a recorded answer.
+    pub fn hits(&self) -> usize {
+        self.levels.total()
+    }
+
+    /// Returns true if nothing differed beyond what a reproduction may.
+    pub fn is_reproduction(&self) -> bool {
+        let last = self.levels.last().unwrap_or(MatchLevel::Exact);
+        last.is_reproduction() || (self.accepts_tools && last == MatchLevel::Tools)
+    }
+
     /// Returns the verdict, given how the command ended in the replay and in the record. A record that does not
     /// say how its command ended (`None`) makes no difference.
     pub fn verdict(&self, child_exit: Exit, recorded_exit: Option<Exit>) -> ReplayVerdict {
         if self.missed > 0 {
             ReplayVerdict::MissingDependency
-        } else if !self.unused.is_empty() || recorded_exit.is_some_and(|recorded| recorded != child_exit) {
+        } else if self.unused.iter().any(|unused| !unused.is_side_call)
+            || !self.is_reproduction()
+            || recorded_exit.is_some_and(|recorded| recorded != child_exit)
+        {
             ReplayVerdict::Differed
         } else {
             ReplayVerdict::Reproduced

@@ -5,7 +5,7 @@
 
 use core::fmt;
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use reenact_json::{Digest, Shown};
 use reenact_run::Run;
@@ -13,18 +13,34 @@ use reenact_secrets::{Redactor, RulePack};
 
 use crate::answer::RecordedAnswer;
 use crate::closest::closest;
-use crate::match_level::{self, MatchLevel};
+use crate::differing::{DifferingExchange, DifferingList};
+use crate::form::RequestForm;
+use crate::form::compare::{CompareContext, Substitutions};
+use crate::form::index::{FormIndex, FormMatch};
+use crate::form::moment::TimeWindow;
+use crate::form::thread::ThreadIndex;
+use crate::match_level::{LevelCounts, MatchLevel};
 use crate::miss::{Miss, MissCause};
 use crate::miss_list::MissList;
+use crate::options::MatchOptions;
 use crate::outcome::{ReplayOutcome, UnusedExchange};
 use crate::recorded_exchanges::{self, LoadError, LoadNote, RecordedExchanges};
 use crate::request::{MaskedPlayerRequest, PlayerRequest};
+use crate::request_key::{self, FoundBy};
+use crate::served::ServedExchanges;
 
 /// Player of a recorded run: serves each recorded answer once, to the request that it was recorded for.
 ///
 /// A player is `Send` and `Sync`; any number of threads may call [`Player::answer`] at once.
 pub struct Player {
     exchanges: RecordedExchanges,
+    options: MatchOptions,
+    /// Start of the replay, in nanoseconds since 1970-01-01.
+    started_at: i128,
+    /// Time of the recorded run, if the record says so.
+    recorded_window: Option<TimeWindow>,
+    /// Forms of the recorded requests, once one is needed.
+    forms: OnceLock<FormIndex>,
     redactor: Mutex<Redactor>,
     state: Mutex<PlayerState>,
 }
@@ -41,15 +57,37 @@ pub enum PlayerReply {
 /// State of a replay so far.
 #[derive(Default)]
 struct PlayerState {
-    /// Number of answers served from each key group, by the group's index.
-    served_per_group: Vec<usize>,
-    hits: usize,
+    served: ServedExchanges,
+    /// Ids of this replay that stand for those of the recorded run.
+    substitutions: Substitutions,
+    /// Conversations of this replay, by the recorded exchanges that were served.
+    threads: ThreadIndex,
+    levels: LevelCounts,
+    /// Exchanges whose requests differed in what their level excuses.
+    differing: DifferingList,
     /// Number of recorded denials that were served again; the next one has this index.
     denials_served: usize,
     ambiguous: usize,
     rebuilt: usize,
-    weakest_level: Option<MatchLevel>,
+    found_by: Option<FoundBy>,
     misses: MissList,
+}
+
+/// Exchange that was found, and how.
+#[derive(Clone, Copy)]
+struct FoundExchange {
+    level: MatchLevel,
+    part: FoundBy,
+    is_ambiguous: bool,
+}
+
+/// Result of a search by form.
+enum Taken {
+    Nothing,
+    /// Index of the exchange, and the level at which it fits.
+    One(usize, MatchLevel),
+    /// Several fit that differ from each other.
+    Several(MissCause),
 }
 
 /// Names of the rules by which a recorder masks values that it knows to be secret, wherever they appear.
@@ -84,9 +122,30 @@ impl Player {
     pub fn load_with_pack(run: &Run, project: Arc<RulePack>) -> Result<Self, LoadError> {
         let pack = recorded_exchanges::redaction_pack(run, project)?;
         let library = RecordedExchanges::load(run)?;
-        let state = PlayerState { served_per_group: vec![0; library.groups.len()], ..PlayerState::default() };
-        let redactor = Redactor::new(pack);
-        Ok(Self { exchanges: library, redactor: Mutex::new(redactor), state: Mutex::new(state) })
+        let state = PlayerState {
+            served: ServedExchanges::none(library.entries.len(), library.groups.len()),
+            ..PlayerState::default()
+        };
+        Ok(Self {
+            recorded_window: recorded_window(run),
+            exchanges: library,
+            started_at: MatchOptions::default().now(),
+            options: MatchOptions::default(),
+            forms: OnceLock::new(),
+            redactor: Mutex::new(Redactor::new(pack)),
+            state: Mutex::new(state),
+        })
+    }
+
+    /// Sets the options of the replay, which begins now.
+    pub fn with_options(mut self, options: MatchOptions) -> Self {
+        self.started_at = options.now();
+        if let Some(window) = self.recorded_window.as_mut() {
+            // No record says in which zone it was made: most are replayed where they were made.
+            window.utc_offset = options.utc_offset;
+        }
+        self.options = options;
+        self
     }
 
     /// Registers a value that stands in for a secret: wherever a request contains the value, it is masked by
@@ -109,56 +168,152 @@ impl Player {
 
     /// Returns the recorded answer to a request, and counts it as served.
     ///
-    /// The request is masked as a recorder would mask it, then looked up by its keys, the strictest
-    /// [`MatchLevel`] first. Of several recorded exchanges with the same key, the next one in recorded order is
+    /// The request is masked as a recorder would mask it, then looked up by its keys, those of the largest part first: of
+    /// several recorded exchanges with the same key, the next one in recorded order is served. If all are served, or
+    /// none has the key, the recorded request that differs only in what the strictest [`MatchLevel`] excuses is
     /// served. A request that is not found may be one that policy denied in the recorded run; then it is denied
     /// again. Everything else is a [`Miss`].
     pub fn answer(&self, incoming: &PlayerRequest<'_>) -> PlayerReply {
         let masked = incoming.masked(&mut lock(&self.redactor));
-        let keys = match_level::requested_keys(&masked, incoming, &self.exchanges.levels);
+        let keys = request_key::requested_keys(&masked, incoming, &self.exchanges.parts);
         let key = keys.first().map_or_else(|| masked.exact_key(), |(_, digest)| *digest);
         let found = keys.iter().find_map(|key| Some((key.0, self.exchanges.group_of(key)?)));
-        let Some((rung, group)) = found else {
-            return self
-                .replay_denial(&masked, incoming)
-                .unwrap_or_else(|| self.miss_unrecorded(&masked, key));
-        };
-        let Some(at) = self.take_next(group) else {
+        // Places are told by the conversations so far, those that were found by equal bytes included.
+        let mut form =
+            (self.options.last_level == MatchLevel::Position).then(|| self.form_of(&masked)).flatten();
+        let next = found.and_then(|(part, group)| {
+            let at = self.exchanges.take_next(group, &mut self.state().served)?;
+            Some((
+                at,
+                FoundExchange {
+                    level: MatchLevel::Exact,
+                    part,
+                    is_ambiguous: self.exchanges.is_ambiguous(group),
+                },
+            ))
+        });
+        if let Some((at, found)) = next {
+            if let Some(form) = &form {
+                self.state().threads.add(form, at);
+            }
+            return self.serve(at, found, &masked, incoming, key);
+        }
+        form = form.or_else(|| self.form_of(&masked));
+        for last in [MatchLevel::Moved, MatchLevel::Tools] {
+            match form.as_ref().map(|form| self.take_by_form(form, last.min(self.options.last_level))) {
+                Some(Taken::One(at, level)) => {
+                    let found = FoundExchange { level, part: FoundBy::Request, is_ambiguous: false };
+                    return self.serve(at, found, &masked, incoming, key);
+                }
+                Some(Taken::Several(cause)) => return self.record_miss(&masked, key, cause),
+                Some(Taken::Nothing) | None => {}
+            }
+            // A denied request is told by its order alone, so that it comes before what tools may have changed.
             if let Some(denied) = self.replay_denial(&masked, incoming) {
                 return denied;
             }
-            let recorded = self.exchanges.members(group).len();
-            return self.record_miss(&masked, key, MissCause::AskedMoreOften { recorded });
-        };
-        let Some(exchange) = self.exchanges.exchange(at) else { return self.miss_unrecorded(&masked, key) };
+        }
+        if let Some(at) = form.as_ref().and_then(|form| self.take_by_place(form)) {
+            let found =
+                FoundExchange { level: MatchLevel::Position, part: FoundBy::Request, is_ambiguous: false };
+            return self.serve(at, found, &masked, incoming, key);
+        }
+        match found {
+            Some((_, group)) => {
+                let recorded = self.exchanges.members(group).len();
+                self.record_miss(&masked, key, MissCause::AskedMoreOften { recorded })
+            }
+            None => self.miss_unrecorded(&masked, key),
+        }
+    }
+
+    /// Serves the answer of an exchange that was taken.
+    fn serve(
+        &self,
+        at: usize,
+        found: FoundExchange,
+        masked: &MaskedPlayerRequest<'_>,
+        incoming: &PlayerRequest<'_>,
+        key: Digest,
+    ) -> PlayerReply {
+        let Some(exchange) = self.exchanges.exchange(at) else { return self.miss_unrecorded(masked, key) };
         match RecordedAnswer::for_request(incoming, exchange.step_id().into_owned(), exchange.answer()) {
             Ok(answer) => {
+                let differing = (found.level > MatchLevel::Exact && !self.state().differing.is_full())
+                    .then(|| DifferingExchange::of(&exchange, found.level, masked))
+                    .flatten();
                 let mut state = self.state();
-                state.hits += 1;
-                state.ambiguous += usize::from(self.exchanges.is_ambiguous(group));
+                state.levels.add(found.level);
+                state.ambiguous += usize::from(found.is_ambiguous);
                 state.rebuilt += usize::from(answer.is_rebuilt);
-                state.weakest_level = state.weakest_level.max(Some(rung));
+                state.found_by = state.found_by.max(Some(found.part));
+                if found.level > MatchLevel::Exact {
+                    state.differing.add(differing);
+                }
                 PlayerReply::Hit(Arc::new(answer))
             }
             Err(why) => {
                 let step_id = Shown::new(&exchange.step_id()).to_string();
-                self.record_miss(&masked, key, MissCause::NoAnswer { step_id, why })
+                self.record_miss(masked, key, MissCause::NoAnswer { step_id, why })
             }
         }
     }
 
-    /// Takes the next exchange of a group to serve; `None` if all of them are served. Groups that are aliases
-    /// of this one count as served, too.
-    fn take_next(&self, group: usize) -> Option<usize> {
+    /// Returns the form of a request; `None` if only exact matches count, or the request is no JSON.
+    fn form_of(&self, masked: &MaskedPlayerRequest<'_>) -> Option<RequestForm> {
+        if self.options.last_level == MatchLevel::Exact {
+            return None;
+        }
+        RequestForm::of(&masked.key_parts(), masked.endpoint(), &self.options.rules)
+    }
+
+    /// Takes the recorded request that a form fits, at the strictest level up to `last`.
+    fn take_by_form(&self, form: &RequestForm, last: MatchLevel) -> Taken {
+        let index = self.forms.get_or_init(|| FormIndex::build(&self.exchanges, &self.options.rules));
+        let asked_window = TimeWindow {
+            start: self.started_at,
+            end: self.options.now(),
+            utc_offset: self.options.utc_offset,
+        };
+        // One lock for the search and its result, so that no two requests take one answer.
         let mut state = self.state();
-        let given = state.served_per_group.get_mut(group)?;
-        let (at, given_then) = self.exchanges.next_answer(group, *given)?;
-        *given = given_then;
-        for &other in self.exchanges.aliases(group) {
-            if let Some(given) = state.served_per_group.get_mut(other) {
-                *given = self.exchanges.members(other).len();
+        let context = CompareContext {
+            recorded_window: self.recorded_window.as_ref(),
+            asked_window: &asked_window,
+            substitutions: &state.substitutions,
+            is_recorded: &|word| index.is_recorded_word(word),
+        };
+        match index.find(form, last, &context, |at| state.served.is_served(at)) {
+            FormMatch::Nothing => Taken::Nothing,
+            FormMatch::One { at, level, pairs } => {
+                state.substitutions.keep(&pairs);
+                state.served.mark(at);
+                state.threads.add(form, at);
+                Taken::One(at, level)
+            }
+            FormMatch::Several(both, level) => {
+                let step_id = |at: usize| {
+                    self.exchanges
+                        .exchange(at)
+                        .map(|exchange| Shown::new(&exchange.step_id()).to_string())
+                        .unwrap_or_default()
+                };
+                Taken::Several(MissCause::Several { step_ids: both.map(step_id), level })
             }
         }
+    }
+
+    /// Takes the only recorded request that stands where a request stands in its conversation, if `--match` goes that far.
+    fn take_by_place(&self, form: &RequestForm) -> Option<usize> {
+        if self.options.last_level < MatchLevel::Position {
+            return None;
+        }
+        let index = self.forms.get_or_init(|| FormIndex::build(&self.exchanges, &self.options.rules));
+        let mut state = self.state();
+        let place = state.threads.place(form);
+        let at = index.at_place(place, |at| state.served.is_served(at))?;
+        state.served.mark(at);
+        state.threads.add(form, at);
         Some(at)
     }
 
@@ -172,11 +327,11 @@ impl Player {
         let mut state = self.state();
         let denial = self.exchanges.denials.get(state.denials_served)?;
         let is_same = masked.model().unwrap_or_default() == Shown::new(&denial.model).to_string();
-        if !is_same || !self.exchanges.is_all_served_before(denial.event_index, &state.served_per_group) {
+        if !is_same || !self.exchanges.is_all_served_before(denial.event_index, &state.served) {
             return None;
         }
         state.denials_served += 1;
-        state.hits += 1;
+        state.levels.add(MatchLevel::Exact);
         Some(PlayerReply::Hit(Arc::new(denial.answer(incoming))))
     }
 
@@ -189,9 +344,10 @@ impl Player {
             return self.record_miss(masked, key, cause);
         }
         let is_over = state.misses.is_full();
-        let given = state.served_per_group.clone();
+        let served: Vec<bool> =
+            (0..self.exchanges.entries.len()).map(|at| state.served.is_served(at)).collect();
         drop(state);
-        let is_served = |at: usize| self.exchanges.is_served(at, &given);
+        let is_served = |at: usize| served.get(at).copied().unwrap_or_default();
         let cause = match is_over {
             true => MissCause::NotCompared,
             false => match closest(&self.exchanges, masked, is_served) {
@@ -222,21 +378,31 @@ impl Player {
     pub fn outcome(&self) -> ReplayOutcome {
         let state = self.state();
         let all = 0..self.exchanges.entries.len();
-        let unused = all.filter(|at| !self.exchanges.is_served(*at, &state.served_per_group));
+        let unused = all.filter(|at| !state.served.is_served(*at));
         ReplayOutcome {
-            hits: state.hits,
+            levels: state.levels,
+            differing: state.differing.listed().to_vec(),
             misses: state.misses.listed().to_vec(),
             missed: state.misses.count(),
-            unused: unused.filter_map(|at| Some(UnusedExchange::of(&self.exchanges.exchange(at)?))).collect(),
+            accepts_tools: self.options.accepts_tools,
+            unused: unused
+                .filter_map(|at| Some(UnusedExchange::of(&self.exchanges.exchange(at)?, &self.options.rules)))
+                .collect(),
             ambiguous: state.ambiguous,
             rebuilt: state.rebuilt,
-            weakest_level: state.weakest_level,
+            found_by: state.found_by,
         }
     }
 
     fn state(&self) -> MutexGuard<'_, PlayerState> {
         lock(&self.state)
     }
+}
+
+/// Returns the time of a recorded run; `None` if the record does not say when it began or ended.
+fn recorded_window(run: &Run) -> Option<TimeWindow> {
+    let (start, end) = run.time_span()?;
+    Some(TimeWindow { start, end, utc_offset: None })
 }
 
 /// Locks a mutex, poisoned or not: each change under these locks is one step, so a panic leaves nothing half

@@ -1,7 +1,7 @@
 //! Index of the recorded exchanges by their keys.
 //!
 //! [`RecordedExchanges::load`] reads every request of a run once, computes its keys (see
-//! [`crate::match_level`]) and groups the exchanges that share one. Answers are not kept: they are read from
+//! [`crate::request_key`]) and groups the exchanges that share one. Answers are not kept: they are read from
 //! the run when they are served.
 
 use std::collections::{BTreeSet, HashMap};
@@ -14,7 +14,8 @@ use reenact_secrets::RulePack;
 
 use crate::answer_comparison::AnswerComparison;
 use crate::denied_call::DeniedCall;
-use crate::match_level::{self, LevelKey, MatchLevel};
+use crate::request_key::{self, FoundBy, RequestKey};
+use crate::served::ServedExchanges;
 
 /// Reason why a run cannot be played.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -117,8 +118,8 @@ const MAX_NOTES: usize = 50;
 pub(crate) struct IndexedExchange {
     /// Index in the run of the event that holds the request.
     pub(crate) event_index: usize,
-    /// Index of the exchange's group, and its position in that group; `None` if the request cannot be read.
-    pub(crate) group: Option<(usize, usize)>,
+    /// Index of the exchange's group; `None` if the request cannot be read.
+    pub(crate) group: Option<usize>,
     /// Digest of provider, method and path without query; see [`destination_hash`]. 0 if the request cannot be
     /// read.
     pub(crate) destination_hash: u64,
@@ -142,9 +143,9 @@ pub(crate) struct RecordedExchanges {
     pub(crate) run: Run,
     pub(crate) entries: Vec<IndexedExchange>,
     pub(crate) groups: Vec<KeyGroup>,
-    by_key: HashMap<LevelKey, usize>,
-    /// Levels on which any exchange has a key, so that requests are looked up on no other level.
-    pub(crate) levels: BTreeSet<MatchLevel>,
+    by_key: HashMap<RequestKey, usize>,
+    /// Parts of requests of which any exchange has a key, so that requests are looked up by no other part.
+    pub(crate) parts: BTreeSet<FoundBy>,
     /// True if an answer may be served more than once: a Replay Bundle says what is answered, not how often.
     is_repeatable: bool,
     /// Number of requests of which only the hash is recorded.
@@ -165,7 +166,7 @@ impl RecordedExchanges {
             entries: Vec::new(),
             groups: Vec::new(),
             by_key: HashMap::new(),
-            levels: BTreeSet::new(),
+            parts: BTreeSet::new(),
             is_repeatable: run.payload_format() == FormatId::ReplayBundle,
             hash_only_requests: 0,
             notes: Vec::new(),
@@ -199,7 +200,7 @@ impl RecordedExchanges {
 
     /// Links each group to its aliases, given their keys. Aliases may be recorded before or after, so this runs
     /// at the end. Only repeatable records have any.
-    fn link_aliases(&mut self, aliases: Vec<(usize, Vec<LevelKey>)>) {
+    fn link_aliases(&mut self, aliases: Vec<(usize, Vec<RequestKey>)>) {
         for (group, keys) in aliases.into_iter().filter(|_| self.is_repeatable) {
             let found: BTreeSet<usize> = keys.iter().filter_map(|key| self.group_of(key)).collect();
             if let Some(own) = self.groups.get_mut(group).filter(|own| own.aliases.is_empty()) {
@@ -214,7 +215,7 @@ impl RecordedExchanges {
     fn add_exchange(
         &mut self,
         exchange: &Exchange<'_>,
-        aliases: &mut Vec<(usize, Vec<LevelKey>)>,
+        aliases: &mut Vec<(usize, Vec<RequestKey>)>,
     ) -> Option<LoadNote> {
         let event = exchange.called.index();
         let step_id = || Shown::new(&exchange.step_id()).to_string();
@@ -225,7 +226,7 @@ impl RecordedExchanges {
                 return Some(LoadNote::Request { step_id: step_id(), why });
             }
         };
-        let keys = match_level::recorded_keys(&request, exchange.called.payload_format() == FormatId::Rer);
+        let keys = request_key::recorded_keys(&request, exchange.called.payload_format() == FormatId::Rer);
         let Some(&(own, digest)) = keys.lookup_keys.first() else {
             self.entries.push(IndexedExchange { event_index: event, group: None, destination_hash: 0 });
             let why = UnreadablePayload::Missing { member: "what was asked" };
@@ -237,16 +238,15 @@ impl RecordedExchanges {
         });
         aliases.push((group, keys.aliases));
         for key in keys.lookup_keys {
-            self.levels.insert(key.0);
+            self.parts.insert(key.0);
             self.by_key.entry(key).or_insert(group);
         }
         self.hash_only_requests += usize::from(matches!(request.body, ExchangeRequestBody::Hash(_)));
-        let members = &mut self.groups[group].members;
-        members.push(self.entries.len());
-        let group = Some((group, members.len() - 1));
+        self.groups[group].members.push(self.entries.len());
+        let group = Some(group);
         let place = destination_hash(&request.provider, &request.method, &request.path);
         self.entries.push(IndexedExchange { event_index: event, group, destination_hash: place });
-        let differs = own == MatchLevel::Exact
+        let differs = own == FoundBy::Request
             && request.match_key.is_some_and(|recorded| !digest.is_hex(recorded.as_bytes()));
         differs.then(|| LoadNote::MatchKey { step_id: step_id() })
     }
@@ -290,25 +290,28 @@ impl RecordedExchanges {
     }
 
     /// Returns the index of the group with this key.
-    pub(crate) fn group_of(&self, key: &LevelKey) -> Option<usize> {
+    pub(crate) fn group_of(&self, key: &RequestKey) -> Option<usize> {
         self.by_key.get(key).copied()
     }
 
-    /// Returns the exchange to serve next from a group of which `given` are served, and the number served after
-    /// that.
+    /// Takes the exchange to serve next from a group, and marks it as served; `None` if all of them are.
     ///
     /// Groups of a repeatable record serve the exchange with the most [`AnswerDetail`] every time, and it
-    /// stands for all others.
-    pub(crate) fn next_answer(&self, group: usize, given: usize) -> Option<(usize, usize)> {
+    /// stands for all others, those of the group's aliases included.
+    pub(crate) fn take_next(&self, group: usize, served: &mut ServedExchanges) -> Option<usize> {
         let members = self.members(group);
         if !self.is_repeatable {
-            return Some((*members.get(given)?, given + 1));
+            return served.take_next(group, members);
         }
+        let others = self.aliases(group).iter().flat_map(|other| self.members(*other));
+        members.iter().chain(others).for_each(|at| {
+            served.mark(*at);
+        });
         let held = |at: &&usize| {
             let answer = self.exchange(**at).and_then(|exchange| exchange.answer().ok());
             answer.map_or((true, AnswerDetail::Message), |answer| (false, answer.detail))
         };
-        Some((*members.iter().min_by_key(held)?, members.len()))
+        members.iter().min_by_key(held).copied()
     }
 
     /// Returns the exchanges of a group in recorded order, as indices into [`RecordedExchanges::entries`].
@@ -326,16 +329,16 @@ impl RecordedExchanges {
         self.groups.get(group).is_some_and(|group| group.answers_differ)
     }
 
-    /// Returns true if the exchange at an index is served, given the number served from each group.
-    pub(crate) fn is_served(&self, at: usize, given: &[usize]) -> bool {
-        let group = self.entries.get(at).and_then(|recorded| recorded.group);
-        group.is_some_and(|(group, place)| given.get(group).is_some_and(|given| place < *given))
+    /// Returns true if every readable exchange that was recorded before an event is served.
+    pub(crate) fn is_all_served_before(&self, event: usize, served: &ServedExchanges) -> bool {
+        let mut before =
+            self.entries.iter().enumerate().take_while(|(_, recorded)| recorded.event_index < event);
+        before.all(|(at, recorded)| recorded.group.is_none() || served.is_served(at))
     }
 
-    /// Returns true if every readable exchange that was recorded before an event is served.
-    pub(crate) fn is_all_served_before(&self, event: usize, given: &[usize]) -> bool {
-        let before = self.entries.iter().enumerate().take_while(|(_, recorded)| recorded.event_index < event);
-        before.into_iter().all(|(at, recorded)| recorded.group.is_none() || self.is_served(at, given))
+    /// Returns true if an answer may be served more than once.
+    pub(crate) fn is_repeatable(&self) -> bool {
+        self.is_repeatable
     }
 
     /// Returns the exchange at an index into [`RecordedExchanges::entries`].

@@ -5,9 +5,11 @@ use reenact_json::print::{self, PrintObjectWriter};
 use reenact_run::Exit;
 
 use crate::difference::RequestDifference;
+use crate::differing::DifferingExchange;
 use crate::match_level::MatchLevel;
 use crate::miss::{self, MissCause, RepeatedMiss};
 use crate::outcome::{ReplayOutcome, ReplayVerdict, UnusedExchange};
+use crate::request_key::FoundBy;
 
 /// Result of a replay: the replayed run, the outcome, and the conditions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,8 +91,14 @@ impl ReplayRecord {
         write_number(&mut object, "child_signal", self.child_exit.signal());
         write_number(&mut object, "recorded_exit", self.recorded_exit.and_then(Exit::code));
         write_number(&mut object, "recorded_signal", self.recorded_exit.and_then(Exit::signal));
-        object.string("rung", self.outcome.weakest_level.unwrap_or(MatchLevel::Exact).name());
-        write_number(&mut object, "hits", Some(self.outcome.hits));
+        let mut levels = PrintObjectWriter::open(object.name("levels"));
+        for level in MatchLevel::ALL {
+            write_number(&mut levels, level.name(), Some(self.outcome.levels.of(level)));
+        }
+        levels.close();
+        object.string("found_by", self.outcome.found_by.map(FoundBy::name));
+        write_number(&mut object, "hits", Some(self.outcome.hits()));
+        print::write_list(&self.outcome.differing, object.name("differing"), write_differing);
         write_number(&mut object, "missed", Some(self.outcome.missed));
         print::write_list(&self.outcome.misses, object.name("misses"), write_miss);
         print::write_list(&self.outcome.unused, object.name("unused"), write_unused);
@@ -150,6 +158,10 @@ fn write_miss(RepeatedMiss { miss, times }: &RepeatedMiss, out: &mut String) {
         MissCause::AskedMoreOften { recorded } | MissCause::OnlyHashes { recorded } => {
             write_number(&mut object, "recorded", Some(recorded))
         }
+        MissCause::Several { step_ids, level } => {
+            object.strings("step_ids", step_ids);
+            object.string("level", level.name());
+        }
         MissCause::NoAnswer { step_id, why } => {
             object.string("step_id", step_id.as_str());
             object.string("why", why.to_string().as_str());
@@ -180,10 +192,20 @@ fn write_difference(difference: &RequestDifference, out: &mut String) {
     object.close();
 }
 
+fn write_differing(exchange: &DifferingExchange, out: &mut String) {
+    let mut object = PrintObjectWriter::open(out);
+    object.string("step_id", exchange.step_id.as_str());
+    object.string("level", exchange.level.name());
+    write_number(&mut object, "distance", Some(exchange.distance));
+    print::write_list(&exchange.differences, object.name("differences"), write_difference);
+    object.close();
+}
+
 fn write_unused(unused: &UnusedExchange, out: &mut String) {
     let mut object = PrintObjectWriter::open(out);
     object.string("step_id", unused.step_id.as_str());
     object.string("model", unused.model.as_deref());
     object.string("label", unused.label.as_str());
+    object.boolean("side_call", unused.is_side_call);
     object.close();
 }

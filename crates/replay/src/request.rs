@@ -64,15 +64,20 @@ impl MaskedPlayerRequest<'_> {
         }
     }
 
-    /// Returns the key on [`MatchLevel::Exact`](crate::MatchLevel::Exact). Numbers of masks do not count.
+    /// Returns the key on the whole request. Numbers of masks do not count.
     pub(crate) fn exact_key(&self) -> Digest {
         key::match_key(&self.key_parts(), renumbered)
+    }
+
+    /// Returns the interface that the request is to, if it is known.
+    pub(crate) fn endpoint(&self) -> Option<Endpoint> {
+        Endpoint::of(Vendor::of_route(self.provider), self.method, &self.path)
     }
 
     /// Returns the model that the request names, safe to print.
     pub(crate) fn model(&self) -> Option<String> {
         let vendor = Vendor::of_route(self.provider);
-        let endpoint = Endpoint::of(vendor, self.method, &self.path);
+        let endpoint = self.endpoint();
         let request = exchange::parse_request_to(vendor, endpoint, &self.path, &self.body)?;
         Some(Shown::new(&request.model?).to_string())
     }

@@ -5,7 +5,7 @@
 mod support;
 
 use reenact_json::Digest;
-use reenact_replay::{LoadError, MatchLevel, MissCause, NotServed, Player, PlayerRequest};
+use reenact_replay::{FoundBy, LoadError, MissCause, NotServed, Player, PlayerRequest};
 use reenact_run::{Run, open, open_files};
 use reenact_verify::{Keys, Options};
 use reenact_wire::{Endpoint, ModelAnswer, ToolCall, exchange};
@@ -66,7 +66,7 @@ fn model_io_by_the_hash_of_the_body() {
     assert_eq!(miss(&player, &chat(BODY)).cause, MissCause::AskedMoreOften { recorded: 1 });
     assert_eq!(miss(&player, &chat("{}")).cause, MissCause::OnlyHashes { recorded: 1 });
     let outcome = player.outcome();
-    assert_eq!((outcome.hits, outcome.rebuilt, outcome.weakest_level), (1, 1, Some(MatchLevel::BodyHash)));
+    assert_eq!((outcome.hits(), outcome.rebuilt, outcome.found_by), (1, 1, Some(FoundBy::BodyHash)));
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn rpk_of_the_listener_by_the_values_of_the_body() {
     let asked = PlayerRequest { path: "/v1/responses", ..chat(r#"{ "model": "gpt-5", "input": "hi" }"#) };
     let answer = hit(&player, &asked);
     assert!(body_text(&answer).starts_with(r#"{"id":"r","object":"response""#));
-    assert_eq!(player.outcome().weakest_level, Some(MatchLevel::JsonBody));
+    assert_eq!(player.outcome().found_by, Some(FoundBy::JsonBody));
     let missed =
         miss(&player, &PlayerRequest { path: "/v1/responses", ..chat(r#"{"model":"gpt-5","input":"ho"}"#) });
     assert_eq!(
@@ -247,7 +247,7 @@ fn rpk_of_a_wrapped_sdk_by_model_and_messages() {
     assert_eq!((closest.step_id.as_str(), closest.distance), ("a", 2));
     let answer = read_answer(Endpoint::CHAT_COMPLETIONS, false, &body_text(&hit(&player, &chat(BODY))));
     assert_eq!(answer.text, "Hi.");
-    assert_eq!(player.outcome().weakest_level, Some(MatchLevel::Conversation));
+    assert_eq!(player.outcome().found_by, Some(FoundBy::Conversation));
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn rpk_that_was_ours_is_replayed_exactly() {
     let answer = hit(&player, &chat("{}"));
     assert_eq!((body_text(&answer).as_str(), answer.is_rebuilt), ("as it was", false));
     assert_eq!(answer.headers, [("x-own".to_owned(), "1".to_owned())]);
-    assert_eq!(player.outcome().weakest_level, Some(MatchLevel::Exact));
+    assert_eq!(player.outcome().found_by, Some(FoundBy::Request));
 }
 
 #[test]
@@ -275,7 +275,7 @@ fn traces_by_the_prompt_as_often_as_it_is_asked() {
         );
     }
     let outcome = player.outcome();
-    assert_eq!((outcome.hits, outcome.ambiguous, outcome.weakest_level), (2, 0, Some(MatchLevel::Prompt)));
+    assert_eq!((outcome.hits(), outcome.ambiguous, outcome.found_by), (2, 0, Some(FoundBy::Prompt)));
     assert_eq!(
         (outcome.unused.len(), outcome.unused[0].step_id.as_str(), outcome.unused[0].label.as_str()),
         (1, "r2", "\"bye\"")
@@ -299,7 +299,7 @@ fn a_cassette_speaks_for_the_line_of_its_trace() {
     let player = bundle_player(&trace, &[&cassette]);
     assert_eq!(body_text(&hit(&player, &chat(BODY))), answer);
     let outcome = player.outcome();
-    assert_eq!((outcome.unused.len(), outcome.weakest_level), (0, Some(MatchLevel::JsonBody)));
+    assert_eq!((outcome.unused.len(), outcome.found_by), (0, Some(FoundBy::JsonBody)));
 }
 
 #[test]

@@ -8,15 +8,13 @@ use std::time::Duration;
 
 use reenact_json::Digest;
 use reenact_replay::player::rule;
-use reenact_replay::{
-    AnswerEnd, Chunk, LoadError, LoadNote, MatchLevel, Player, PlayerRequest, ReplayOutcome,
-};
+use reenact_replay::{AnswerEnd, Chunk, FoundBy, LoadError, LoadNote, Player, PlayerRequest, ReplayOutcome};
 use reenact_run::UnreadablePayload;
 use reenact_secrets::renumbered;
 use reenact_secrets::{Alphabet, CustomRule, RulePack};
 use reenact_testkit::fixture::{ModelRequest, RunBuilder, returned_payload, text_body};
 use reenact_wire::{MatchKeyParts, match_key};
-use support::{OpenRun as _, body_text, chat, hit};
+use support::{OpenRun as _, body_text, chat, exact, hit};
 
 fn chat_request(body: &str) -> ModelRequest<'_> {
     ModelRequest { body, ..ModelRequest::CHAT }
@@ -38,7 +36,7 @@ fn each_request_gets_its_own_in_any_order() {
     assert_eq!(answer.headers, [("content-type".to_owned(), "application/json".to_owned())]);
     assert_eq!(
         player.outcome(),
-        ReplayOutcome { weakest_level: Some(MatchLevel::Exact), hits: 2, ..ReplayOutcome::default() }
+        ReplayOutcome { found_by: Some(FoundBy::Request), levels: exact(2), ..ReplayOutcome::default() }
     );
 }
 
@@ -59,8 +57,8 @@ fn identical_requests_are_answered_in_recorded_order() {
     assert_eq!(
         player.outcome(),
         ReplayOutcome {
-            weakest_level: Some(MatchLevel::Exact),
-            hits: 3,
+            found_by: Some(FoundBy::Request),
+            levels: exact(3),
             ambiguous: 3,
             ..ReplayOutcome::default()
         }

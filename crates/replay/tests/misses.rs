@@ -56,7 +56,7 @@ fn the_closest_is_shown_with_what_differs() {
 #[test]
 fn the_closest_is_the_most_alike() {
     let body =
-        |text: &str| format!(r#"{{"model":"gpt-5","messages":[{{"role":"tool","content":"{text}"}}]}}"#);
+        |text: &str| format!(r#"{{"model":"gpt-5","messages":[{{"role":"user","content":"{text}"}}]}}"#);
     let texts = ["time: 10:31:07", "uuid: 5f1c-77aa", "pid: 4711", "tmp: /tmp/x8Jq"];
     let run = texts.iter().enumerate().fold(RunBuilder::started(), |run, (at, text)| {
         let step = format!("s{at}");
@@ -72,7 +72,7 @@ fn the_closest_is_the_most_alike() {
         assert_eq!(closest(text), (format!("s{at}"), 1), "{text}");
     }
     // Likeness counts before the number of values: a wholly other text is further away than two small changes.
-    let two = r#"{"model":"gpt-5.1","messages":[{"role":"tool","content":"time: 10:44:59"}]}"#;
+    let two = r#"{"model":"gpt-5.1","messages":[{"role":"user","content":"time: 10:44:59"}]}"#;
     assert!(matches!(&miss(&player, &chat(two)).cause, MissCause::Unknown(found) if found.step_id == "s0"));
 }
 
@@ -326,7 +326,7 @@ fn the_record_of_a_replay() {
     let digest = player.run().digest().unwrap();
     let json = replay_record(&player, Exit::Code(7)).to_json();
     let expected = format!(
-        r#"{{"replay_of":{{"run_id":"0196c9a2-0000-7000-8000-000000000001","format":"rer-artifact/0.2","digest":"{digest}"}},"verdict":"missing-dependency","child_exit":7,"child_signal":null,"recorded_exit":0,"recorded_signal":null,"rung":"exact","hits":1,"missed":1,"misses":[{{"code":"E_REPLAY_MISSING_DEPENDENCY","provider":"openai","method":"POST","path":"/v1/chat/completions","model":"gpt-5","match_key":"{key}","asked":1,"cause":"unknown","closest":{{"step_id":"s1","served":false,"distance":1,"differences":[{{"at":"$.messages[0].content","recorded":"\"hello\"","asked":"\"hullo\""}}],"hints":[]}}}}],"unused":[{{"step_id":"s1","model":"gpt-5","label":"POST /v1/chat/completions"}},{{"step_id":"s3","model":"gpt-5","label":"POST /v1/embeddings"}}],"ambiguous":0,"rebuilt":0,"output":null,"sandbox":{{"rung":"netns","closed":["network"],"open":[],"why":null}},"started_at":"2026-05-13T12:00:00Z","ended_at":"2026-05-13T12:00:01Z"}}"#
+        r#"{{"replay_of":{{"run_id":"0196c9a2-0000-7000-8000-000000000001","format":"rer-artifact/0.2","digest":"{digest}"}},"verdict":"missing-dependency","child_exit":7,"child_signal":null,"recorded_exit":0,"recorded_signal":null,"levels":{{"exact":1,"ids":0,"moved":0,"tools":0,"position":0}},"found_by":"request","hits":1,"differing":[],"missed":1,"misses":[{{"code":"E_REPLAY_MISSING_DEPENDENCY","provider":"openai","method":"POST","path":"/v1/chat/completions","model":"gpt-5","match_key":"{key}","asked":1,"cause":"unknown","closest":{{"step_id":"s1","served":false,"distance":1,"differences":[{{"at":"$.messages[0].content","recorded":"\"hello\"","asked":"\"hullo\""}}],"hints":[]}}}}],"unused":[{{"step_id":"s1","model":"gpt-5","label":"POST /v1/chat/completions","side_call":false}},{{"step_id":"s3","model":"gpt-5","label":"POST /v1/embeddings","side_call":false}}],"ambiguous":0,"rebuilt":0,"output":null,"sandbox":{{"rung":"netns","closed":["network"],"open":[],"why":null}},"started_at":"2026-05-13T12:00:00Z","ended_at":"2026-05-13T12:00:01Z"}}"#
     );
     assert_eq!(json, expected);
     assert!(Value::parse(json.as_bytes(), &Limits::default()).is_ok());

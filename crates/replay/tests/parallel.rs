@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Barrier;
 use std::thread;
 
-use reenact_replay::{MatchLevel, Player, ReplayOutcome};
+use reenact_replay::{FoundBy, Player, ReplayOutcome};
 use reenact_testkit::fixture::{ModelRequest, RunBuilder};
 use support::{OpenRun as _, body_text, chat, hit, miss};
 
@@ -61,8 +61,8 @@ fn sixteen_at_once() {
     assert_eq!(
         player.outcome(),
         ReplayOutcome {
-            weakest_level: Some(MatchLevel::Exact),
-            hits,
+            found_by: Some(FoundBy::Request),
+            levels: support::exact(hits),
             ambiguous: hits / 2,
             ..ReplayOutcome::default()
         }

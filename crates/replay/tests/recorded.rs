@@ -15,7 +15,7 @@ use reenact_record::{
     CallKind, ExchangeCall, RawAnswer, RawRequest, Recorder, RunEnd, RunId, RunStart, RunStatus, RunStore,
 };
 use reenact_replay::player::rule;
-use reenact_replay::{MatchLevel, Player, PlayerRequest, ReplayOutcome};
+use reenact_replay::{FoundBy, MatchLevel, Player, PlayerRequest, ReplayOutcome};
 use reenact_run::{Run, open};
 use reenact_verify::{Keys, Options};
 use support::{body_text, hit};
@@ -174,7 +174,8 @@ proptest! {
             prop_assert_eq!(body_text(&answer), number.to_string());
             prop_assert_eq!(&answer.step_id, &format!("s{}", number + 1));
         }
-        let weakest_level = Some(MatchLevel::Exact);
-        prop_assert_eq!(player.outcome(), ReplayOutcome { weakest_level, hits: requests.len(), ..ReplayOutcome::default() });
+        let found_by = Some(FoundBy::Request);
+        let levels = [(MatchLevel::Exact, requests.len())].into_iter().collect();
+        prop_assert_eq!(player.outcome(), ReplayOutcome { found_by, levels, ..ReplayOutcome::default() });
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use reenact_formats::FormatId;
+use reenact_formats::rer::time::instant;
 use reenact_formats::rer::{Callee, EventType, Role};
 use reenact_json::{Digest, Limits, Value};
 use reenact_verify::Report;
@@ -192,6 +193,13 @@ impl Run {
     pub fn ended_at(&self) -> Option<String> {
         let event = || self.last(EventType::RunEnded)?.time();
         self.document_time(self.inner.parts.ended_at).or_else(|| event().map(|time| time.into_owned()))
+    }
+
+    /// Returns start and end of the run, in nanoseconds since 1970-01-01; a run without an end ends with its last event. `None` if the
+    /// record does not say.
+    pub fn time_span(&self) -> Option<(i128, i128)> {
+        let end = self.ended_at().or_else(|| Some(self.events().next_back()?.time()?.into_owned()));
+        Some((instant(&self.started_at()?)?, instant(&end?)?))
     }
 
     /// Returns a time that the document holds outside of its events.

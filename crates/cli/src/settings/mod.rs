@@ -1,4 +1,5 @@
-//! `reenact.toml`: the settings of a project. They only tighten: an envelope, further mask rules, payloads to withhold.
+//! `reenact.toml`: the settings of a project. Those of a recording only tighten: an envelope, further mask rules, payloads to
+//! withhold. Those of a replay say what does not count there.
 //!
 //! ```toml
 //! [redaction]
@@ -10,9 +11,11 @@
 //! min_length = 16
 //! [withhold]
 //! tools = ["pay_*"]
+//! [replay]
+//! ignore = ["$.seed"]
 //! ```
 //!
-//! No setting switches anything off. Unknown sections and fields are refused, with the line and the allowed
+//! No setting of a recording switches anything off. Unknown sections and fields are refused, with the line and the allowed
 //! names, because a misspelled rule would protect nothing. Start reading at [`load`].
 
 mod find;
@@ -24,6 +27,7 @@ use std::path::{Path, PathBuf};
 use reenact_json::Shown;
 use reenact_record::Redaction;
 
+pub(crate) use self::sections::ReplaySettings;
 use crate::envelope;
 use crate::output::CommandError;
 
@@ -39,6 +43,8 @@ pub(crate) struct ProjectSettings {
     pub(crate) envelope: Option<envelope::UnsignedEnvelope>,
     /// Rules of the sections `[redaction]` and `[withhold]`.
     pub(crate) redaction: Redaction,
+    /// Rules of the section `[replay]`.
+    pub(crate) replay: ReplaySettings,
 }
 
 /// Reason for which a settings file is refused.
@@ -87,19 +93,19 @@ pub(crate) fn load(start: &Path) -> Result<ProjectSettings, SettingsError> {
     let whole =
         |problem: String| SettingsError { file: file.clone(), line: None, field: String::new(), problem };
     let text = find::read_text(&file).map_err(whole)?;
-    let redaction = sections::parse_sections(&text).map_err(|fault| SettingsError {
+    let sections = sections::parse_sections(&text).map_err(|fault| SettingsError {
         file: file.clone(),
         line: Some(fault.line),
         field: fault.field,
         problem: fault.problem,
     })?;
-    let envelope = if redaction.has_envelope {
+    let envelope = if sections.has_envelope {
         // The message names the line and the field itself.
         Some(envelope::parse(text.as_bytes()).map_err(whole)?)
     } else {
         None
     };
-    Ok(ProjectSettings { file: Some(file), envelope, redaction: redaction.redaction })
+    Ok(ProjectSettings { file: Some(file), envelope, redaction: sections.redaction, replay: sections.replay })
 }
 
 /// Loads the settings of the current folder. Without a current folder there are none.
@@ -157,7 +163,7 @@ mod tests {
         };
         assert_eq!(
             error_text("\n[redact]\n"),
-            "line 2: redact: there is no such section; allowed are envelope, redaction, withhold"
+            "line 2: redact: there is no such section; allowed are envelope, redaction, replay, withhold"
         );
         assert_eq!(
             error_text("[redaction]\nenabled = false\n"),

@@ -1,9 +1,12 @@
-//! The sections `[redaction]` and `[withhold]` of `reenact.toml`, and the list of sections that there are.
+//! The sections `[redaction]`, `[withhold]` and `[replay]` of `reenact.toml`, and the list of sections that there are.
 //!
 //! `[envelope]` is only looked for: the module `envelope` parses it from the same text. A mask rule is a prefix,
 //! an alphabet and a minimum length; there are no regular expressions. Start reading at [`parse_sections`].
 
+use reenact_json::path_pattern::PathPattern;
 use reenact_record::{Redaction, Withhold};
+use reenact_replay::MatchLevel;
+use reenact_replay::match_level::UnknownLevel;
 use reenact_secrets::{Alphabet, CustomRule, RuleFault};
 use toml::Spanned;
 use toml::de::DeValue;
@@ -13,12 +16,24 @@ use crate::envelope::toml_reader::{TomlFileError, TomlReader};
 /// Content of a settings file, as far as it is parsed here.
 pub(super) struct ParsedSections {
     pub(super) redaction: Redaction,
+    pub(super) replay: ReplaySettings,
     /// True if the file has a section `[envelope]`.
     pub(super) has_envelope: bool,
 }
 
+/// Rules of a project for its replays.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct ReplaySettings {
+    /// Last level at which an answer is served.
+    pub(crate) last_level: Option<MatchLevel>,
+    /// Members of requests that do not count.
+    pub(crate) ignore: Vec<PathPattern>,
+    /// True if a run in which results of tools differ counts as reproduced.
+    pub(crate) accepts_tools: bool,
+}
+
 /// Names of the sections that a file may have.
-const SECTIONS: [&str; 3] = ["envelope", "redaction", "withhold"];
+const SECTIONS: [&str; 4] = ["envelope", "redaction", "replay", "withhold"];
 
 /// Largest number of mask rules; more would be a mistake.
 const MAX_RULES: usize = 64;
@@ -61,7 +76,43 @@ pub(super) fn parse_sections(text: &str) -> Result<ParsedSections, TomlFileError
             }
         }
     }
-    Ok(ParsedSections { redaction, has_envelope: document.get("envelope").is_some() })
+    let replay = match document.get("replay") {
+        Some(section) => replay_settings(&reader, section)?,
+        None => ReplaySettings::default(),
+    };
+    Ok(ParsedSections { redaction, replay, has_envelope: document.get("envelope").is_some() })
+}
+
+/// Parses the section `[replay]`.
+fn replay_settings<'t>(
+    reader: &TomlReader<'t>,
+    section: &Spanned<DeValue<'t>>,
+) -> Result<ReplaySettings, TomlFileError> {
+    let mut settings = ReplaySettings::default();
+    let table = reader.table("replay", section)?;
+    for (name, value) in reader.known_members("replay", table, &["accept", "ignore", "match"])? {
+        match name.get_ref().as_ref() {
+            "match" => {
+                let level = value.get_ref().as_str().map(str::parse::<MatchLevel>);
+                let problem =
+                    || reader.error_at(value.span().start, "replay.match", UnknownLevel.to_string());
+                settings.last_level = Some(level.and_then(Result::ok).ok_or_else(problem)?);
+            }
+            "ignore" => {
+                let check =
+                    |path: &str| path.parse::<PathPattern>().map(drop).map_err(|error| error.to_string());
+                let paths = names(reader, "replay.ignore", value, check)?;
+                settings.ignore = paths.iter().filter_map(|path| path.parse().ok()).collect();
+            }
+            _ => {
+                let check = |what: &str| {
+                    (what == "tools").then_some(()).ok_or_else(|| "there is only \"tools\"".to_owned())
+                };
+                settings.accepts_tools = !names(reader, "replay.accept", value, check)?.is_empty();
+            }
+        }
+    }
+    Ok(settings)
 }
 
 /// Parses `redaction.rules`, at most [`MAX_RULES`] of them.
@@ -217,6 +268,14 @@ models = ["private"]
             },
         };
         assert_eq!(read.redaction, expected);
+        assert_eq!(read.replay, ReplaySettings::default());
+        let read = parse_sections("[replay]\nmatch = \"ids\"\nignore = [\"$.seed\"]\naccept = [\"tools\"]\n");
+        let replay = ReplaySettings {
+            last_level: Some(MatchLevel::Ids),
+            ignore: vec!["$.seed".parse().unwrap()],
+            accepts_tools: true,
+        };
+        assert_eq!(read.unwrap().replay, replay);
         assert!(!parse_sections("").unwrap().has_envelope);
     }
 
@@ -225,7 +284,24 @@ models = ["private"]
         const RULE: &str =
             "[[redaction.rules]]\nname = \"acme\"\nprefix = \"acme_\"\nalphabet = \"hex\"\nmin_length = 8\n";
         for (text, expected) in [
-            ("x = 1", "line 1: x: there is no such section; allowed are envelope, redaction, withhold"),
+            (
+                "x = 1",
+                "line 1: x: there is no such section; allowed are envelope, redaction, replay, withhold",
+            ),
+            (
+                "[replay]\nmatch = \"loose\"",
+                "line 2: replay.match: there is no such level; there is: exact, ids, moved, tools, position",
+            ),
+            (
+                "[replay]\nignore = [\"seed\"]",
+                "line 2: replay.ignore[0]: `seed` is no path: it does not begin with `$`; paths look like \
+                 $.metadata.user_id, $.input[*].id or $..cache_control",
+            ),
+            ("[replay]\naccept = [\"all\"]", "line 2: replay.accept[0]: there is only \"tools\""),
+            (
+                "[replay]\nlevel = 1",
+                "line 2: replay.level: there is no such field; allowed are accept, ignore, match",
+            ),
             (
                 "[redaction]\nrules = 1",
                 "line 2: redaction.rules: must be a list, [[redaction.rules]], and this is an integer",

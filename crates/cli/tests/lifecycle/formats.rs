@@ -84,7 +84,7 @@ fn a_model_io_session_by_the_hash_of_its_prompt() {
     );
     let json = project.run(&["replay", &run, "--json", "--", REENACT, "demo-agent"]).stdout;
     let json = Value::parse(json.as_bytes(), &Limits::default()).unwrap();
-    assert!(json.member("rung").unwrap().is_string("body-hash"));
+    assert!(json.member("found_by").unwrap().is_string("body-hash"));
     assert_eq!(json.member("rebuilt").unwrap().unsigned_integer(), Some(1));
     assert!(json.member("replay_of").unwrap().member("format").unwrap().is_string("model-io/1.0.0"));
 }

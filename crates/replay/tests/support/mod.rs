@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use reenact_formats::rer::seal::Signer as _;
-use reenact_replay::{Miss, Player, PlayerReply, PlayerRequest, RecordedAnswer};
+use reenact_replay::{LevelCounts, MatchLevel, Miss, Player, PlayerReply, PlayerRequest, RecordedAnswer};
 use reenact_run::{OpenedRecord, Run, open};
 use reenact_testkit::fixture::{RunBuilder, TestKey};
 use reenact_verify::{Keys, Options};
@@ -56,4 +56,9 @@ pub(crate) fn miss(player: &Player, incoming: &PlayerRequest<'_>) -> Arc<Miss> {
 /// Returns the body of an answer as text.
 pub(crate) fn body_text(answer: &RecordedAnswer) -> String {
     String::from_utf8_lossy(&answer.body).into_owned()
+}
+
+/// Returns the counts of a replay in which this many requests were equal to recorded ones.
+pub(crate) fn exact(count: usize) -> LevelCounts {
+    [(MatchLevel::Exact, count)].into_iter().collect()
 }

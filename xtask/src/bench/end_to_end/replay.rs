@@ -126,8 +126,8 @@ fn turn(run: &Run, kind: BenchCallKind, connections: u64) -> Result<(Duration, D
     })?;
     thread.stop(gateway)?;
     let outcome = player.outcome();
-    if outcome.hits as u64 != EXCHANGES {
-        return Err(format!("{} of {EXCHANGES} requests were answered from the run", outcome.hits));
+    if outcome.hits() as u64 != EXCHANGES {
+        return Err(format!("{} of {EXCHANGES} requests were answered from the run", outcome.hits()));
     }
     Ok((load, took))
 }

@@ -135,7 +135,9 @@ fn json(found: &[AgentFinding<'_>]) -> String {
         agent.strings("unrecorded", &unrecorded(row));
         print::write_list(&row.varies, agent.name("varies"), |place, out| {
             let mut entry = PrintObjectWriter::open(out);
-            entry.string("path", place.path.as_str());
+            entry.string("path", place.path.as_deref());
+            entry.string("after", place.after.as_deref());
+            entry.string("kind", place.kind.name());
             entry.string("why", place.why.as_str());
             entry.close();
         });

@@ -119,7 +119,7 @@ impl ReplayArgs {
                 (AssayTestStatus::Error, Some(BundleReplayError::missing_dependency(first)))
             }
         };
-        let message = match (&stopped, super::matched_by(record.outcome.weakest_level)) {
+        let message = match (&stopped, super::matching::found_by_phrase(record.outcome.found_by)) {
             (Some(stopped), _) => stopped.message.clone(),
             (None, Some(found)) => format!("reproduced, requests were found by {found}"),
             (None, None) => "reproduced".into(),

@@ -16,6 +16,7 @@ mod answers;
 mod bundle;
 #[cfg(unix)]
 mod input;
+mod matching;
 mod recorded_command;
 mod refusal;
 mod surroundings;
@@ -44,6 +45,7 @@ use reenact_run::{EventType, Exit, FormatId, Run, UnreadablePayload};
 use reenact_sandbox::{Isolation, SandboxCommand, SandboxError, SandboxProbe, SandboxReport};
 
 use self::answers::PlayerAnswers;
+use self::matching::{MatchArgs, found_by_phrase};
 use self::refusal::ReplayRefusal;
 use crate::agent::{AgentLaunch, Overlay, PlannedAgent, overlay};
 use crate::child::{self, SignalForwarder};
@@ -92,6 +94,9 @@ pub(crate) struct ReplayArgs {
     /// Run the recorded command of a record from elsewhere. Look at it first: it is anyone's
     #[arg(long, conflicts_with_all = ["bundle", "command"])]
     recorded_command: bool,
+
+    #[command(flatten)]
+    matching: MatchArgs,
 
     #[command(flatten)]
     keys: KeyFileArgs,
@@ -229,7 +234,9 @@ impl ReplayArgs {
         name: &str,
         command: Vec<OsString>,
     ) -> Result<(ReplayRecord, SandboxReport), CommandError> {
-        let redaction = settings::load_current()?.redaction;
+        let settings::ProjectSettings { redaction, replay: project, .. } = settings::load_current()?;
+        let recorded_agent = run.surroundings().agent.map(|agent| agent.name.into_owned());
+        let options = self.matching.options(project, recorded_agent.as_deref(), &command)?;
         let withheld = withheld_notice(run);
         let player = Player::load_with_pack(run, redaction.pack()).map_err(|error| {
             let withheld = withheld.as_deref().map_or(String::new(), |withheld| format!("\n{withheld}"));
@@ -248,14 +255,13 @@ impl ReplayArgs {
             output::print_notice(&notice);
         }
         let routes = recorded_routes(run)?;
-        let recorded_agent = run.surroundings().agent.map(|agent| agent.name.into_owned());
         let setup = ReplaySetup {
             agent: PlannedAgent::of_record(recorded_agent.as_deref(), &command, &routes)?,
             command,
             routes,
             called: called_routes(run),
             token: GatewayToken::generate().map_err(|error| CommandError::impossible(error.to_string()))?,
-            player: Arc::new(player),
+            player: Arc::new(player.with_options(options)),
             known_env: redaction.known_env,
             recorded_stdout: run.surroundings().stdout_sha256.and_then(|hex| Digest::from_hex(&hex)),
             #[cfg(unix)]
@@ -507,8 +513,8 @@ impl ReplayArgs {
 
     /// Prints the result to standard error: misses, unused exchanges, the verdict and the isolation.
     fn print_result(&self, record: &ReplayRecord, enforcement: &SandboxReport) {
-        let ReplayOutcome { hits, misses, missed, unused, ambiguous, rebuilt, weakest_level: rung } =
-            &record.outcome;
+        let outcome = &record.outcome;
+        let ReplayOutcome { misses, missed, unused, ambiguous, rebuilt, found_by, .. } = outcome;
         let shown = if self.diff { misses.len() } else { misses.len().min(MAX_SHOWN_MISSES) };
         for miss in misses.iter().take(shown) {
             output::print_notice(&if self.diff { format!("{miss:#}") } else { miss.to_string() });
@@ -519,24 +525,34 @@ impl ReplayArgs {
                 "{requests} without a recorded answer: --diff shows all, the report has them, too"
             ));
         }
+        for notice in matching::differing_notices(outcome) {
+            output::print_notice(&notice);
+        }
         if let Some(unused) = unused_notice(unused) {
             output::print_notice(&unused);
         }
         if *ambiguous > 0 {
             output::print_notice(&ambiguous_notice(*ambiguous, &record.format));
         }
-        if let Some(note) = rebuilt_notice(*rebuilt, *rung) {
+        if let Some(note) = rebuilt_notice(*rebuilt, *found_by) {
             output::print_notice(&note);
         }
-        let (hits, exit) = (quantity::count(*hits as u64, "exchange"), record.child_exit);
+        let (mut hits, exit) = (quantity::count(outcome.hits() as u64, "exchange"), record.child_exit);
+        if let Some(levels) = matching::levels_phrase(outcome) {
+            hits = format!("{hits} ({levels})");
+        }
         let line = match record.verdict() {
             ReplayVerdict::Reproduced => {
-                reproduced_line(&hits, *rung, &exit.to_string(), record.recorded_exit.is_some())
+                reproduced_line(&hits, *found_by, &exit.to_string(), record.recorded_exit.is_some())
             }
             ReplayVerdict::Differed => {
                 let mut why = Vec::new();
-                if !unused.is_empty() {
-                    why.push(format!("{} not asked for", quantity::count(unused.len() as u64, "exchange")));
+                let unused = unused.iter().filter(|unused| !unused.is_side_call).count();
+                if unused > 0 {
+                    why.push(format!("{} not asked for", quantity::count(unused as u64, "exchange")));
+                }
+                if !outcome.is_reproduction() {
+                    why.push(format!("results of tools are others, {hits} found"));
                 }
                 if let Some(recorded) = record.recorded_exit.filter(|recorded| *recorded != exit) {
                     why.push(format!("{exit}, recorded was {recorded}"));
@@ -562,11 +578,11 @@ impl ReplayArgs {
 /// Returns the verdict line of a reproduced run: how its requests were matched, and whether its exit code was recorded.
 fn reproduced_line(
     hits: &str,
-    rung: Option<replay::MatchLevel>,
+    found_by: Option<replay::FoundBy>,
     exit: &str,
     is_exit_recorded: bool,
 ) -> String {
-    match (matched_by(rung), is_exit_recorded) {
+    match (found_by_phrase(found_by), is_exit_recorded) {
         (None, true) => format!("reproduced: {hits}, {exit}, as recorded"),
         (None, false) => format!("reproduced: {hits} as recorded, {exit} (the record holds none)"),
         (Some(found), true) => format!("reproduced: {hits} found by {found}, {exit} as recorded"),
@@ -576,20 +592,9 @@ fn reproduced_line(
     }
 }
 
-/// Returns the part of a request by which it was matched; `None` if whole requests were.
-fn matched_by(rung: Option<replay::MatchLevel>) -> Option<&'static str> {
-    match rung? {
-        replay::MatchLevel::Exact => None,
-        replay::MatchLevel::BodyHash => Some("the hash of the body or of the prompt"),
-        replay::MatchLevel::JsonBody => Some("the JSON of the body"),
-        replay::MatchLevel::Prompt => Some("the prompt"),
-        replay::MatchLevel::Conversation => Some("the model and the messages"),
-    }
-}
-
 /// Returns a notice for a record without HTTP bytes: requests that were matched by a part, answers that were rebuilt.
-fn rebuilt_notice(rebuilt: usize, rung: Option<replay::MatchLevel>) -> Option<String> {
-    let found = matched_by(rung).map(|found| format!("requests were found by {found}"));
+fn rebuilt_notice(rebuilt: usize, found_by: Option<replay::FoundBy>) -> Option<String> {
+    let found = found_by_phrase(found_by).map(|found| format!("requests were found by {found}"));
     let written = (rebuilt > 0).then(|| {
         let answers = quantity::count(rebuilt as u64, "answer");
         let were = if rebuilt == 1 { "was" } else { "were" };
