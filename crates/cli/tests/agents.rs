@@ -1,8 +1,8 @@
 //! Agents that people use: what they ask a vendor is in the record, and they do what they would have done.
 //!
 //! `cargo xtask test agents` installs them and runs these tests in a namespace that has loopback only. Each row is a folder in
-//! `agents/rows`: how the agent is started, and the task that a scripted model gives it. An agent runs twice, straight to the
-//! vendor and under `reenact record`. Start reading at `agents/check.rs`.
+//! `agents/rows`: how the agent is started, and the task that a scripted model gives it. An agent runs straight to the vendor and under
+//! `reenact record`; then the vendor is stopped, and the recorded run is replayed. Start reading at `agents/check.rs`.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on stops")]
@@ -13,6 +13,8 @@ mod asked;
 mod check;
 #[path = "agents/masked.rs"]
 mod masked;
+#[path = "agents/replays.rs"]
+mod replays;
 #[path = "agents/result.rs"]
 mod result;
 #[path = "agents/row.rs"]

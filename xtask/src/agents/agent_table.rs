@@ -16,6 +16,8 @@ pub(super) struct AgentTableRow {
     is_verified: bool,
     has_same_output: bool,
     seconds: f64,
+    /// Levels of the replay at once, of the one days later, and of the one with other output of the tool.
+    replays: [String; 3],
     /// Number of reasons why the row does not hold.
     faults: usize,
     /// Attempt that gave this result, from 1.
@@ -50,6 +52,7 @@ fn result(line: &str, attempt: u32) -> Option<AgentTableRow> {
         is_verified: boolean("verified")?,
         has_same_output: boolean("same_output")?,
         seconds: value.member("seconds")?.double()?,
+        replays: [text("replay_at_once")?, text("replay_later")?, text("replay_other_output")?],
         faults: value.member("faults")?.elements().count(),
         attempt,
     })
@@ -58,12 +61,24 @@ fn result(line: &str, attempt: u32) -> Option<AgentTableRow> {
 /// Returns the table, with the column names first:
 ///
 /// ```text
-/// agent        version  calls  tools  verify  output  seconds
-/// Claude Code  2.1.327  2/2    1/1    yes     same    4.0
-/// Codex        0.169.0  0/0    0/1    yes     OTHER   6.2      FAIL
+/// agent        version  calls  tools  verify  output  seconds  at once        days later     other tool output
+/// Claude Code  2.1.327  2/2    1/1    yes     same    4.0      exact 1 ids 2  exact 1 moved 2  exact 1 ids 1 tools 1
+/// Codex        0.169.0  0/0    0/1    yes     OTHER   6.2                                                             FAIL
 /// ```
 pub(super) fn table<'r>(results: impl Iterator<Item = &'r AgentTableRow>) -> String {
-    let columns = ["agent", "version", "calls", "tools", "verify", "output", "seconds", ""];
+    let columns = [
+        "agent",
+        "version",
+        "calls",
+        "tools",
+        "verify",
+        "output",
+        "seconds",
+        "at once",
+        "days later",
+        "other tool output",
+        "",
+    ];
     let mut lines = vec![columns.map(str::to_owned)];
     lines.extend(results.map(AgentTableRow::cells));
     let widths: Vec<usize> = (0..columns.len())
@@ -80,12 +95,13 @@ pub(super) fn table<'r>(results: impl Iterator<Item = &'r AgentTableRow>) -> Str
 
 impl AgentTableRow {
     /// Returns the cells of the line; calls and tools are what the record shows of what there was.
-    fn cells(&self) -> [String; 8] {
+    fn cells(&self) -> [String; 11] {
         let verdict = match (self.holds(), self.attempt) {
             (true, 1) => "",
             (true, _) => "flaky: failed once",
             (false, _) => "FAIL",
         };
+        let [at_once, later, other_output] = self.replays.clone();
         [
             self.agent.clone(),
             self.version.clone(),
@@ -94,6 +110,9 @@ impl AgentTableRow {
             if self.is_verified { "yes" } else { "NO" }.to_owned(),
             if self.has_same_output { "same" } else { "OTHER" }.to_owned(),
             format!("{:.1}", self.seconds),
+            at_once,
+            later,
+            other_output,
             verdict.to_owned(),
         ]
     }
@@ -103,7 +122,7 @@ impl AgentTableRow {
 mod tests {
     use super::*;
 
-    const LINE: &str = r#"{"test":"codex","agent":"Codex","version":"0.169.0","calls_made":2,"calls_recorded":2,"tools_called":1,"tools_seen":1,"verified":true,"same_output":true,"seconds":6.2,"faults":[]}"#;
+    const LINE: &str = r#"{"test":"codex","agent":"Codex","version":"0.169.0","calls_made":2,"calls_recorded":2,"tools_called":1,"tools_seen":1,"verified":true,"same_output":true,"seconds":6.2,"replay_at_once":"ids 2","replay_later":"ids 1 moved 1","replay_other_output":"ids 1 tools 1","faults":[]}"#;
 
     #[test]
     fn the_table_names_what_failed_and_what_is_flaky() {
@@ -115,10 +134,10 @@ mod tests {
         let results = [read(&slow, 1), read(&failed, 2), read(LINE, 2)].concat();
         assert_eq!(
             table(results.iter()),
-            "agent  version  calls  tools  verify  output  seconds\n\
-             Codex  0.169.0  2/2    1/1    yes     same    15.0\n\
-             Codex  0.169.0  0/2    1/1    yes     OTHER   6.2      FAIL\n\
-             Codex  0.169.0  2/2    1/1    yes     same    6.2      flaky: failed once\n"
+            "agent  version  calls  tools  verify  output  seconds  at once  days later     other tool output\n\
+             Codex  0.169.0  2/2    1/1    yes     same    15.0     ids 2    ids 1 moved 1  ids 1 tools 1\n\
+             Codex  0.169.0  0/2    1/1    yes     OTHER   6.2      ids 2    ids 1 moved 1  ids 1 tools 1      FAIL\n\
+             Codex  0.169.0  2/2    1/1    yes     same    6.2      ids 2    ids 1 moved 1  ids 1 tools 1      flaky: failed once\n"
         );
         assert_eq!(results.iter().map(AgentTableRow::holds).collect::<Vec<_>>(), [true, false, true]);
     }

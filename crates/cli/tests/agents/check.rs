@@ -1,4 +1,4 @@
-//! Check of one row: the agent runs without us and under `reenact record`, and the two are compared.
+//! Check of one row: the agent runs without us and under `reenact record`, the two are compared, and the record is replayed.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -8,6 +8,7 @@ use reenact_run::Run;
 use reenact_verify::{Keys, Options};
 
 use crate::asked::{calls_made, not_recorded, recorded_calls, recorded_requests, shapes};
+use crate::replays::replay_all;
 use crate::result::{AgentResult, version};
 use crate::row::TestedAgent;
 use crate::row_run::{RowRun, record, run_directly};
@@ -16,7 +17,7 @@ use crate::support;
 /// File that the task makes, and its content.
 const ANSWER: (&str, &str) = ("answer.txt", "product=56088\n");
 
-/// Runs an agent twice, notes the result, and panics if the row does not hold.
+/// Runs an agent without us, recorded and replayed, notes the result, and panics if the row does not hold.
 pub(crate) fn check(name: &str, test: &str) {
     let row = TestedAgent::read(name);
     let direct = run_directly(name, &row);
@@ -28,7 +29,12 @@ pub(crate) fn check(name: &str, test: &str) {
         ..AgentResult::default()
     };
     if result.faults.is_empty() {
-        compare(&row, &direct, &record(name, &row), &mut result);
+        let recorded = record(name, &row);
+        compare(&row, &direct, &recorded, &mut result);
+        // What is not recorded cannot be replayed, and would only hide the reason.
+        if result.faults.is_empty() {
+            result.replays = replay_all(name, &row, &recorded, &mut result.faults);
+        }
     }
     result.note();
     assert!(result.faults.is_empty(), "{}:\n{}", row.name, result.faults.join("\n"));

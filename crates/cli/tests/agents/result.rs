@@ -5,6 +5,7 @@ use std::io::Write;
 
 use reenact_json::print::PrintObjectWriter;
 
+use crate::replays::ReplayLevels;
 use crate::row::TestedAgent;
 use crate::row_run::installed;
 
@@ -26,6 +27,8 @@ pub(crate) struct AgentResult {
     /// True if output, exit code and files are those of the direct run.
     pub(crate) is_same: bool,
     pub(crate) seconds: f64,
+    /// Levels at which the requests of its replays were found.
+    pub(crate) replays: ReplayLevels,
     /// Reasons why the row does not hold; empty if it does.
     pub(crate) faults: Vec<String>,
 }
@@ -50,6 +53,9 @@ impl AgentResult {
         object.boolean("verified", self.is_verified);
         object.boolean("same_output", self.is_same);
         object.name("seconds").push_str(&format!("{:.1}", self.seconds));
+        object.string("replay_at_once", self.replays.at_once.as_str());
+        object.string("replay_later", self.replays.later.as_str());
+        object.string("replay_other_output", self.replays.other_output.as_str());
         object.strings("faults", &self.faults);
         object.close();
         line.push('\n');

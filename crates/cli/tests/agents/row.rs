@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 use crate::support::root;
 
 /// Members that a row may have; a row with another is refused, so that a misspelt one is noticed.
-const MEMBERS: [&str; 14] = [
+const MEMBERS: [&str; 16] = [
     "name",
     "installed",
     "recognised",
@@ -26,6 +26,8 @@ const MEMBERS: [&str; 14] = [
     "variables",
     "direct_variables",
     "home",
+    "changed_files",
+    "has_its_own_clock",
     "turns",
 ];
 
@@ -57,6 +59,10 @@ pub(crate) struct TestedAgent {
     pub(crate) varying_lines: Vec<String>,
     /// Tools that the record must show; without it those that the model calls.
     pub(crate) tools_seen: Vec<String>,
+    /// Files of the row with another content, which makes the output of the tool another one: path and content.
+    pub(crate) changed_files: Vec<(String, String)>,
+    /// True for a program that asks the kernel for the time, so that it cannot be told another one.
+    pub(crate) has_its_own_clock: bool,
     /// Turns of the scripted model.
     pub(crate) task: AgentTask,
 }
@@ -119,6 +125,8 @@ impl TestedAgent {
             varying_files: texts("varying_files").unwrap_or_default(),
             varying_lines: texts("varying_lines").unwrap_or_default(),
             tools_seen: texts("tools_seen").unwrap_or(called),
+            changed_files: pairs("changed_files"),
+            has_its_own_clock: get("has_its_own_clock").is_some_and(boolean),
             task: AgentTask { turns, aside: "A product".to_owned() },
         }
     }
@@ -137,6 +145,10 @@ impl TestedAgent {
 
 fn string(value: &DeValue<'_>) -> String {
     value.as_str().unwrap_or_else(|| panic!("not a string: {value:?}")).to_owned()
+}
+
+fn boolean(value: &DeValue<'_>) -> bool {
+    value.as_bool().unwrap_or_else(|| panic!("neither true nor false: {value:?}"))
 }
 
 fn items<'v, 't>(value: &'v DeValue<'t>) -> impl Iterator<Item = &'v DeValue<'t>> {

@@ -18,6 +18,8 @@ const PROMPT: &str = "Write the product of 123 and 456 to answer.txt.";
 const LIMIT: &str = "150";
 /// Variable with the folder of the installations; set by `cargo xtask test agents`.
 const FOLDER: &str = "REENACT_TEST_AGENTS";
+/// Variable by which `crates/cli/tests/agents/clock.c` moves the clock, in seconds.
+const CLOCK: &str = "REENACT_TEST_CLOCK_SECONDS";
 
 /// Finished run of an agent.
 pub(crate) struct RowRun {
@@ -63,32 +65,50 @@ fn run(
     variables: &[(String, String)],
     line: impl FnOnce(&ScriptedVendor) -> Vec<String>,
 ) -> RowRun {
-    let folder = folder_of(name, row);
+    let folder = Folder::outside_of_the_repository();
+    symlink(installed().join("npm/node_modules"), folder.root().join("node_modules")).unwrap();
+    fill(&folder, name, row);
     let mut vendor = ScriptedVendor::start(Script::task(row.task.clone())).unwrap();
     let filled = |text: &str| filled(text, &vendor.root_url());
     let mut command = command(&folder);
     command.args(line(&vendor).iter().map(|word| filled(word)));
     command.envs(row.variables.iter().chain(variables).map(|(name, value)| (name, filled(value))));
-
-    // Files instead of pipes, which a process that an agent leaves behind would hold open.
-    let [stdout, stderr] = ["stdout.txt", "stderr.txt"].map(|name| folder.root().join(name));
-    command.stdout(File::create(&stdout).unwrap()).stderr(File::create(&stderr).unwrap());
-    let start = Instant::now();
-    let status = command.stdin(Stdio::null()).status().unwrap();
-    let took = start.elapsed();
+    let ended = Ended::of(command, &folder);
     let url = vendor.root_url();
     vendor.stop();
-    let text = |path: &Path| String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
     let varies = |line: &&str| row.varying_lines.iter().any(|beginning| line.starts_with(beginning));
-    let said = text(&stdout).replace(&*folder.root().to_string_lossy(), "{folder}").replace(&url, "{url}");
+    let said = ended.stdout.replace(&*folder.root().to_string_lossy(), "{folder}").replace(&url, "{url}");
     let said = said.lines().filter(|line| !varies(line)).map(|line| format!("{line}\n")).collect();
     let requests = vendor.requests();
-    RowRun { exit_code: status.code(), stdout: said, stderr: text(&stderr), requests, took, folder }
+    let Ended { exit_code, stderr, took, .. } = ended;
+    RowRun { exit_code, stdout: said, stderr, requests, took, folder }
 }
 
-/// Returns a fresh folder: the files of the row, its home, and the packages of Node above it, where Node looks for them.
-fn folder_of(name: &str, row: &TestedAgent) -> Folder {
-    let folder = Folder::outside_of_the_repository();
+/// Ended command, with what it printed.
+pub(crate) struct Ended {
+    /// Exit code, `None` if a signal ended it.
+    pub(crate) exit_code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    /// Time from start to exit.
+    took: Duration,
+}
+
+impl Ended {
+    /// Runs a command. Its output goes to files, because a process that an agent leaves behind would hold a pipe open.
+    fn of(mut command: Command, folder: &Folder) -> Self {
+        let [stdout, stderr] = ["stdout.txt", "stderr.txt"].map(|name| folder.root().join(name));
+        command.stdout(File::create(&stdout).unwrap()).stderr(File::create(&stderr).unwrap());
+        let start = Instant::now();
+        let status = command.stdin(Stdio::null()).status().unwrap();
+        let took = start.elapsed();
+        let text = |path: &Path| String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
+        Self { exit_code: status.code(), stdout: text(&stdout), stderr: text(&stderr), took }
+    }
+}
+
+/// Puts the files of the row into the folder, and its settings into the home.
+fn fill(folder: &Folder, name: &str, row: &TestedAgent) {
     for file in TestedAgent::work_files(name) {
         fs::copy(&file, folder.path().join(file.file_name().unwrap())).unwrap();
     }
@@ -97,8 +117,49 @@ fn folder_of(name: &str, row: &TestedAgent) -> Folder {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
     }
-    symlink(installed().join("npm/node_modules"), folder.root().join("node_modules")).unwrap();
-    folder
+}
+
+/// Replays a recorded run where it was recorded: in the same folder and home, both as they were before the run. There is no vendor.
+/// `files` are written over those of the row, and `seconds` is how far the clock is moved, for us and for the agent.
+pub(crate) fn replay(
+    name: &str,
+    row: &TestedAgent,
+    recorded: &RowRun,
+    files: &[(String, String)],
+    seconds: u32,
+    options: &[&str],
+) -> Ended {
+    let folder = &recorded.folder;
+    remove_entries(&folder.path(), &[]);
+    // Our own settings lie there as well, with the key of the record.
+    remove_entries(&folder.home(), &["reenact"]);
+    fill(folder, name, row);
+    for (path, content) in files {
+        fs::write(folder.path().join(path), content).unwrap();
+    }
+    let mut command = command(folder);
+    command.args([env!("CARGO_BIN_EXE_reenact"), "replay", "--json", "--sandbox", "require"]);
+    command.args(options).args(["last", "--"]);
+    // No vendor is there, so there is no address that could be filled in.
+    command.args(row.command.iter().map(|word| filled(word, "")));
+    command.envs(row.variables.iter().map(|(name, value)| (name, filled(value, ""))));
+    if seconds > 0 {
+        command.env("LD_PRELOAD", installed().join("clock.so")).env(CLOCK, seconds.to_string());
+    }
+    Ended::of(command, folder)
+}
+
+/// Removes what is in a folder, but for entries of these names.
+fn remove_entries(folder: &Path, kept: &[&str]) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if kept.iter().any(|name| path.ends_with(name)) {
+            continue;
+        }
+        // A process that the agent left behind may add a file meanwhile; the second attempt then removes it.
+        let remove = || if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        remove().or_else(|_| remove()).unwrap();
+    }
 }
 
 /// Returns a command that ends in time, with the agents in its `PATH`.
