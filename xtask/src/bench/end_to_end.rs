@@ -11,6 +11,7 @@ mod answers;
 mod calls;
 mod client;
 mod gateway;
+mod levels;
 mod record;
 mod replay;
 
@@ -26,6 +27,7 @@ pub(super) use record::write_run;
 pub(super) fn rows(folder: &Path, is_selected: impl Fn(&str) -> bool) -> Result<(), String> {
     gateway::rows(folder, &is_selected)?;
     replay::rows(folder, &is_selected)?;
+    levels::rows(folder, &is_selected)?;
     record::rows(folder, &is_selected)
 }
 
