@@ -102,6 +102,16 @@ impl<'a> ChangedLeaf<'a> {
         self.recorded.iter().chain(&self.requested).copied()
     }
 
+    /// Returns true if the words that contain one of the marks are others on the two sides.
+    fn differs_in_words(&self, marks: &[&str]) -> bool {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || "_-:[].".contains(c);
+        let marked = |lines: &[&'a str]| -> Vec<&'a str> {
+            let words = lines.iter().flat_map(|line| line.split(|c| !is_part(c)));
+            words.filter(|word| marks.iter().any(|mark| word.contains(mark))).collect()
+        };
+        marked(&self.recorded) != marked(&self.requested)
+    }
+
     /// Returns true if there is a line, and all lines are of a kind.
     fn all(&self, is_kind: fn(&str) -> bool) -> bool {
         self.lines().next().is_some() && self.lines().all(is_kind)
@@ -214,22 +224,17 @@ fn is_file_line(line: &str) -> bool {
 /// Beginnings of keys, and of the marks that stand for them in a record.
 const KEY_BEGINNINGS: [&str; 7] = ["[masked:", "sk-", "AIza", "gsk_", "xai-", "ghp_", "reenact-dummy-"];
 
-/// Returns true if a line has a key, or the model is another one.
+/// Returns true if the two sides have other keys, or the model is another one.
 fn is_key_shape(changed: &ChangedLeaf<'_>) -> bool {
-    changed.location == "$.model"
-        || changed.lines().any(|line| KEY_BEGINNINGS.iter().any(|key| line.contains(key)))
+    changed.location == "$.model" || changed.differs_in_words(&KEY_BEGINNINGS)
 }
 
 /// Words by which requests of an account differ from those of a key.
 const LOGIN_WORDS: [&str; 3] = ["oauth", "chatgpt-account", "chatgpt_account"];
 
-/// Returns true if a line tells of an account, or the route is another one.
+/// Returns true if one side tells of another account, or the route is another one.
 fn is_login(changed: &ChangedLeaf<'_>) -> bool {
-    let is_word = |line: &str| {
-        let line = line.to_ascii_lowercase();
-        LOGIN_WORDS.iter().any(|word| line.contains(word))
-    };
-    changed.location == "provider" || changed.lines().any(is_word)
+    changed.location == "provider" || changed.differs_in_words(&LOGIN_WORDS)
 }
 
 #[cfg(test)]
@@ -301,6 +306,7 @@ mod tests {
     #[test]
     fn a_login() {
         assert_eq!(names("header anthropic-beta", "a,oauth-2025-04-20", "a"), ["login"]);
+        assert_eq!(names("header anthropic-beta", "a,oauth-2025-04-20", "b,oauth-2025-04-20"), [""; 0]);
         assert_eq!(names("provider", "chatgpt", "openai"), ["login"]);
         // The line names an account, and differs in a session.
         let user = |session: &str| format!(r#"{{"account_uuid":"","session_id":"{session}"}}"#);
