@@ -232,8 +232,7 @@ impl ReplayArgs {
         let redaction = settings::load_current()?.redaction;
         let withheld = withheld_notice(run);
         let player = Player::load_with_pack(run, redaction.pack()).map_err(|error| {
-            let withheld = withheld.as_deref().map_or(String::new(), |withheld| format!("\n{withheld}"));
-            CommandError::impossible(format!("{name}: {error}{withheld}"))
+            ReplayRefusal::not_loaded(name, &error, withheld.as_deref()).into_error(self.json)
         })?;
         if let Some(withheld) = &withheld {
             output::print_notice(withheld);
