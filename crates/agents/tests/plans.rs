@@ -522,6 +522,16 @@ fn a_replay_of_claude_has_the_recorded_kind_of_login() {
 }
 
 #[test]
+fn a_replay_of_gemini_has_its_account_by_variables() {
+    let machine = Machine::new().variable("GEMINI_API_KEY", "AIzax");
+    let launch = machine.replay(&["gemini", "-p", "hi"], LoginKind::Oauth, &[]);
+    assert_eq!(variable(&launch, "GOOGLE_GENAI_USE_GCA"), Some("true"));
+    assert_eq!(variable(&launch, "GOOGLE_CLOUD_ACCESS_TOKEN"), Some("ya29.reenact-dummy"));
+    assert_eq!(variable(&launch, "CODE_ASSIST_ENDPOINT"), Some("http://gw/code-assist"));
+    assert_eq!(launch.removed_variables, ["GEMINI_API_KEY", "GOOGLE_API_KEY"]);
+}
+
+#[test]
 fn a_replay_of_codex_has_a_login_file_in_the_overlay() {
     let machine = Machine::new().file("home/.codex/config.toml", "").file("home/.codex/skills/a.md", "");
     let launch = machine.replay(&["codex", "exec", "hi"], LoginKind::Oauth, &[]);

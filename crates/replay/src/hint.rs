@@ -226,7 +226,9 @@ const KEY_BEGINNINGS: [&str; 7] = ["[masked:", "sk-", "AIza", "gsk_", "xai-", "g
 
 /// Returns true if the two sides have other keys, or the model is another one.
 fn is_key_shape(changed: &ChangedLeaf<'_>) -> bool {
-    changed.location == "$.model" || changed.differs_in_words(&KEY_BEGINNINGS)
+    let is_other_model =
+        changed.location == "$.model" && !changed.recorded.is_empty() && !changed.requested.is_empty();
+    is_other_model || changed.differs_in_words(&KEY_BEGINNINGS)
 }
 
 /// Words by which requests of an account differ from those of a key.
@@ -317,6 +319,7 @@ mod tests {
     fn a_leaf_that_only_one_side_has() {
         let mut hints = Vec::new();
         add_hints(&ChangedLeaf::between("$.x", None, Some("2026-11-17")), &mut hints);
+        add_hints(&ChangedLeaf::between("$.model", None, Some("gpt-5")), &mut hints);
         assert_eq!(hints, []);
     }
 
