@@ -1,6 +1,6 @@
 //! Hints: what a difference between two requests looks like, and what to do about it.
 //!
-//! A hint is a guess from the lines that differ. It changes nothing in what is served. Each kind is a row of [`HINTS`].
+//! A hint is a guess from the lines that differ. It changes nothing in what is served. Each kind is a row of `HINTS`.
 
 /// Guess at the cause of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
