@@ -398,7 +398,7 @@ fn a_run_without_pipes_says_what_cannot_be_promised() {
         "task: [..]\n...\n",
         &format!(
             "reenact: replaying: {REENACT} demo-agent\n\
-             reenact: nothing was piped when this was recorded: what was typed is not in the record, and a replay comes to the same only if the same is typed (to look at the run: reenact show last)\n\
+             reenact: nothing was piped when this was recorded: what was typed then is not in the record, so type the same (it is told by: reenact show last)\n\
              reenact: reproduced: 4 exchanges, exit 0, as recorded\n{HERMETIC}"
         ),
     );
