@@ -24,6 +24,15 @@ pub struct OverlayFile {
     pub is_program: bool,
 }
 
+/// Link to a file or a folder of the user, beside overlay files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OverlayLink {
+    /// Path of the link.
+    pub path: PathBuf,
+    /// Path of the user's own.
+    pub target: PathBuf,
+}
+
 /// Command, variables and files of an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Launch {
@@ -35,6 +44,12 @@ pub struct Launch {
     pub variables: Vec<(String, Option<OsString>)>,
     /// Files to write before the start.
     pub files: Vec<OverlayFile>,
+    /// Links to make before the start.
+    pub links: Vec<OverlayLink>,
+    /// Variables to remove: logins of another kind than the recorded one.
+    pub removed_variables: Vec<String>,
+    /// Dummies in files that stand for credentials.
+    pub secrets: Vec<String>,
 }
 
 /// Reason for which a plan has no launch.
@@ -75,7 +90,18 @@ impl LaunchPlan {
         base: &dyn Fn(&str) -> Option<String>,
         folder: &Path,
     ) -> Result<Launch, LaunchError> {
-        Ok(self.assembled(command, self.assembly(base, folder)?))
+        let mut launch = self.assembled(command, self.assembly(base, folder)?);
+        for dummy in &self.dummies {
+            let (name, value) = dummy.variable(folder);
+            launch.variables.push((name, Some(value.into())));
+            if let Some((file, links)) = dummy.files(folder) {
+                launch.files.push(file);
+                launch.links.extend(links);
+            }
+            launch.secrets.extend_from_slice(dummy.secrets());
+        }
+        launch.removed_variables.clone_from(&self.other_logins);
+        Ok(launch)
     }
 
     /// Returns true if arguments of the user name another address, so that they are replaced in their place.
@@ -268,7 +294,7 @@ impl LaunchPlan {
                 });
             }
         }
-        Launch { command: whole, arguments, variables, files }
+        Launch { command: whole, arguments, variables, files, ..Launch::default() }
     }
 }
 

@@ -12,6 +12,7 @@
 //! | [`command`] | recognition of an agent in a command, through wrappers such as `npx`, `env` and `sh -c` |
 //! | [`local`] | variables and files of this machine, bounded |
 //! | [`plan`] | the plan: login, addresses, settings, notes |
+//! | `dummy` | what a replay gives in place of the recorded login |
 //! | [`launch`] | the plan with the address of a gateway in it |
 //! | [`installed`] | where an agent is installed, and its version, without running it |
 //!
@@ -19,6 +20,7 @@
 
 pub mod command;
 mod condition;
+mod dummy;
 mod effective;
 pub mod installed;
 pub mod launch;
@@ -33,7 +35,8 @@ pub mod table;
 mod template;
 
 pub use command::{ArgumentsPlace, RecognisedCommand};
-pub use launch::{Launch, OverlayFile};
+pub use dummy::RecordedLogin;
+pub use launch::{Launch, OverlayFile, OverlayLink};
 pub use local::LocalEnvironment;
 pub use plan::{LaunchPlan, ObserverNote, PlanError, PlannedRoute};
 pub use row::{AgentRow, LoginKind, RowError, SideCallRow, VariesKind, VariesRow};

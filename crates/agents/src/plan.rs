@@ -10,6 +10,7 @@ use reenact_wire::{BaseVariable, VENDORS, Vendor};
 
 use crate::command::{ArgumentsPlace, NO_PROGRAM_ADVICE, OWN_ARGUMENTS_ADVICE, RecognisedCommand};
 use crate::condition;
+use crate::dummy::{self, PlannedDummy, RecordedLogin};
 use crate::effective::EffectiveVariables;
 use crate::installed;
 use crate::local::LocalEnvironment;
@@ -143,6 +144,10 @@ pub struct LaunchPlan {
     pub(crate) override_options: Vec<String>,
     /// Names of all routes of the row.
     row_routes: Vec<String>,
+    /// Dummies in place of the recorded login, for a replay.
+    pub(crate) dummies: Vec<PlannedDummy>,
+    /// Variables of logins of another kind than the recorded one.
+    pub(crate) other_logins: Vec<String>,
     /// Chosen provider.
     pub(crate) provider: Option<ProviderTarget>,
     effective: EffectiveVariables,
@@ -163,12 +168,40 @@ impl LaunchPlan {
         local: &LocalEnvironment,
         upstreams: &[(String, String)],
     ) -> Result<Self, PlanError> {
+        Self::make(row, recognised, local, upstreams, None)
+    }
+
+    /// Makes the plan for the replay of an agent that was recorded with a login: its kind counts, whatever is found on this machine,
+    /// and dummies stand for it.
+    ///
+    /// # Errors
+    ///
+    /// As [`LaunchPlan::new`].
+    pub fn for_replay(
+        row: &AgentRow,
+        recognised: RecognisedCommand,
+        local: &LocalEnvironment,
+        upstreams: &[(String, String)],
+        recorded: &RecordedLogin,
+    ) -> Result<Self, PlanError> {
+        Self::make(row, recognised, local, upstreams, Some(recorded))
+    }
+
+    fn make(
+        row: &AgentRow,
+        recognised: RecognisedCommand,
+        local: &LocalEnvironment,
+        upstreams: &[(String, String)],
+        recorded: Option<&RecordedLogin>,
+    ) -> Result<Self, PlanError> {
         let mut local = local.clone();
         recognised.variables.iter().for_each(|(name, value)| local.set(name, value));
         let effective = EffectiveVariables::read(row, &local, &recognised.arguments);
         let context =
             AgentContext { row, local: &local, arguments: &recognised.arguments, effective: &effective };
-        let login = login::find(&context);
+        let login = recorded.map_or_else(|| login::find(&context), |recorded| recorded.kind);
+        let dummies = recorded.map(|recorded| dummy::planned(recorded, &context)).unwrap_or_default();
+        let other_logins = recorded.map(|recorded| dummy::other_variables(row, recorded.kind));
         let provider = row.provider.as_ref().map(|provider| provider::choose(provider, &context, login));
         let found = Findings { login, provider };
         let itself = |name: &str| leads_to_vendor(name, &context, upstreams);
@@ -207,6 +240,8 @@ impl LaunchPlan {
             settings,
             row_routes: row.route.iter().map(|route| route.name.clone()).collect(),
             override_options: row.provider.iter().flat_map(|row| row.override_options.clone()).collect(),
+            dummies,
+            other_logins: other_logins.unwrap_or_default(),
             provider,
             recognised,
             effective,

@@ -54,6 +54,9 @@ pub struct AgentRow {
     /// Logins, the first that is found counts.
     #[serde(default)]
     pub login: Vec<LoginRow>,
+    /// Dummy logins for replays.
+    #[serde(default)]
+    pub dummy: Vec<DummyRow>,
     /// Routes beyond those of the vendors.
     #[serde(default)]
     pub route: Vec<RouteRow>,
@@ -187,6 +190,35 @@ pub struct LoginRow {
     /// Condition under which the agent reads it.
     #[serde(default)]
     pub when: When,
+}
+
+/// Dummy that a replay gives in place of a login: a variable with its value, or a file in a folder.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DummyRow {
+    /// Kind of the recorded login.
+    pub kind: LoginKind,
+    /// Part of the name of a model; the dummy is only given if a recorded request asks for one.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// Variable.
+    #[serde(default)]
+    pub variable: Option<String>,
+    /// Value of the variable. A credential is exchanged for a dummy of its shape.
+    #[serde(default)]
+    pub value: Option<String>,
+    /// Folder of the row whose variable leads the agent to the file.
+    #[serde(default)]
+    pub folder: Option<String>,
+    /// Name of the file.
+    #[serde(default)]
+    pub file: Option<String>,
+    /// Content of the file. `${token}` is a token, `${jwt}` a JSON Web Token with `claims`.
+    #[serde(default)]
+    pub content: Option<String>,
+    /// Claims of the JSON Web Token, as JSON.
+    #[serde(default)]
+    pub claims: Option<String>,
 }
 
 /// Route beyond those of the vendors.
@@ -473,6 +505,7 @@ impl AgentRow {
         let lengths = [
             self.environment.len(),
             self.login.len(),
+            self.dummy.len(),
             self.route.len(),
             self.set.len(),
             self.unrecorded.len(),
@@ -502,7 +535,46 @@ impl AgentRow {
                 return Err((side.why.clone(), "`begins` is empty, which every text would fit".to_owned()));
             }
         }
+        self.dummy.iter().try_for_each(|dummy| self.check_dummy(dummy))?;
         self.set.iter().try_for_each(|set| self.check_set(set))
+    }
+
+    fn check_dummy(&self, dummy: &DummyRow) -> Result<(), (String, String)> {
+        let wrong = |needle: &str, problem: &str| Err((needle.to_owned(), problem.to_owned()));
+        let is_json =
+            |text: &str| serde_json::from_str::<serde_json::Value>(text).is_ok_and(|value| value.is_object());
+        match (&dummy.variable, &dummy.value, &dummy.folder, &dummy.file, &dummy.content) {
+            (Some(_), Some(_), None, None, None) if dummy.claims.is_none() => Ok(()),
+            (None, None, Some(folder), Some(file), Some(content)) => {
+                let known = |name: &str| match name {
+                    "token" => Some(String::new()),
+                    "jwt" => dummy.claims.as_ref().map(|_| String::new()),
+                    _ => None,
+                };
+                if !self.folders.contains_key(folder) {
+                    return wrong(folder, "there is no such folder in the row");
+                }
+                if !is_file_name(file) {
+                    return wrong(
+                        file,
+                        "file: a name of letters, digits, dots and hyphens, without a folder",
+                    );
+                }
+                if dummy.claims.as_deref().is_some_and(|claims| !is_json(claims)) {
+                    return wrong("claims", "claims: it must be a JSON object");
+                }
+                match template::expand(content, known) {
+                    Some(_) => Ok(()),
+                    None => {
+                        wrong("content", "content: the placeholders are ${token}, and ${jwt} with claims")
+                    }
+                }
+            }
+            _ => wrong(
+                "[[dummy]]",
+                "a dummy is a variable with a value, or a folder with a file and its content",
+            ),
+        }
     }
 
     fn check_set(&self, set: &SetRow) -> Result<(), (String, String)> {

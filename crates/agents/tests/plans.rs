@@ -7,7 +7,9 @@ use std::fs;
 use std::path::Path;
 
 use reenact_agents::command::recognise;
-use reenact_agents::{AgentRow, AgentTable, Launch, LaunchPlan, LocalEnvironment, LoginKind};
+use reenact_agents::{
+    AgentRow, AgentTable, Launch, LaunchPlan, LocalEnvironment, LoginKind, OverlayLink, RecordedLogin,
+};
 use reenact_testkit::fixture::TestDir;
 use serde_json::{Value, json};
 
@@ -63,6 +65,20 @@ impl Machine {
         let (row, seen) = table.recognise(&command).unwrap_or_else(|| panic!("{command:?}"));
         let local = LocalEnvironment::new(self.variables.clone(), self.folder.path().join("work"));
         LaunchPlan::new(row, seen, &local, &self.upstreams).unwrap()
+    }
+
+    /// Plans and launches the replay of a run that was recorded with this login.
+    fn replay(&self, command: &[&str], kind: LoginKind, models: &[&str]) -> Launch {
+        let words: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
+        let table = AgentTable::built_in().unwrap();
+        let (row, seen) = table.recognise(&words).unwrap();
+        let local = LocalEnvironment::new(self.variables.clone(), self.folder.path().join("work"));
+        let recorded =
+            RecordedLogin { kind, models: models.iter().map(|model| (*model).to_owned()).collect() };
+        let plan = LaunchPlan::for_replay(row, seen, &local, &self.upstreams, &recorded).unwrap();
+        assert_eq!(plan.login, kind);
+        let command: Vec<OsString> = words.iter().map(OsString::from).collect();
+        plan.launch(&command, &|route| Some(format!("http://gw/{route}")), Path::new("/run")).unwrap()
     }
 
     /// Plans and launches; a route's address is `http://gw/NAME`.
@@ -503,4 +519,75 @@ fn the_version_is_read_from_the_package() {
     let script = machine.folder.path().join("lib/@openai/codex/bin/codex.js");
     assert_eq!(machine.plan(&["node", script.to_str().unwrap(), "exec"]).version.as_deref(), Some("0.166.0"));
     assert_eq!(machine.plan(&["codex"]).version, None);
+}
+
+fn variable<'l>(launch: &'l Launch, name: &str) -> Option<&'l str> {
+    let found = launch.variables.iter().find(|(known, _)| known == name)?;
+    found.1.as_ref().and_then(|value| value.to_str())
+}
+
+/// An account is replayed where nobody has one, and where the user has a key.
+#[test]
+fn a_replay_of_claude_has_the_recorded_kind_of_login() {
+    let machine = Machine::new().variable("ANTHROPIC_API_KEY", "sk-ant-api03-x");
+    let launch = machine.replay(&["claude", "-p", "hi"], LoginKind::Oauth, &["claude-sonnet-5"]);
+    assert_eq!(variable(&launch, "CLAUDE_CODE_OAUTH_TOKEN"), Some("sk-ant-oat01-"));
+    assert_eq!(variable(&launch, "CLAUDE_CODE_SUBSCRIPTION_TYPE"), None);
+    assert_eq!(launch.removed_variables, ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"]);
+    let launch = machine.replay(&["claude", "-p", "hi"], LoginKind::Oauth, &["claude-opus-5"]);
+    assert_eq!(variable(&launch, "CLAUDE_CODE_SUBSCRIPTION_TYPE"), Some("max"));
+    let launch = machine.replay(&["claude", "-p", "hi"], LoginKind::ApiKey, &["claude-opus-5"]);
+    assert_eq!(variable(&launch, "CLAUDE_CODE_OAUTH_TOKEN"), None);
+    assert_eq!(launch.removed_variables, ["CLAUDE_CODE_OAUTH_TOKEN"]);
+    let launch = machine.replay(&["claude", "-p", "hi"], LoginKind::None, &[]);
+    assert_eq!(launch.removed_variables, [""; 0]);
+}
+
+#[test]
+fn a_replay_of_gemini_has_its_account_by_variables() {
+    let machine = Machine::new().variable("GEMINI_API_KEY", "AIzax");
+    let launch = machine.replay(&["gemini", "-p", "hi"], LoginKind::Oauth, &[]);
+    assert_eq!(variable(&launch, "GOOGLE_GENAI_USE_GCA"), Some("true"));
+    assert_eq!(variable(&launch, "GOOGLE_CLOUD_ACCESS_TOKEN"), Some("ya29.reenact-dummy"));
+    assert_eq!(variable(&launch, "CODE_ASSIST_ENDPOINT"), Some("http://gw/code-assist"));
+    assert_eq!(launch.removed_variables, ["GEMINI_API_KEY", "GOOGLE_API_KEY"]);
+}
+
+#[test]
+fn a_replay_of_codex_has_a_login_file_in_the_overlay() {
+    let machine = Machine::new().file("home/.codex/config.toml", "").file("home/.codex/skills/a.md", "");
+    let launch = machine.replay(&["codex", "exec", "hi"], LoginKind::Oauth, &[]);
+    // The address is that of the recorded kind of login, too.
+    assert_eq!(launch.arguments, ["-c", "openai_base_url=\"http://gw/chatgpt\""]);
+    assert_eq!(variable(&launch, "CODEX_HOME"), Some("/run/login"));
+    assert_eq!(launch.removed_variables, ["CODEX_API_KEY"]);
+    let [file] = launch.files.as_slice() else { panic!("{:?}", launch.files) };
+    assert_eq!(file.path, Path::new("/run/login/auth.json"));
+    let auth: Value = serde_json::from_str(&file.content).unwrap();
+    assert_eq!(
+        (&auth["auth_mode"], &auth["last_refresh"]),
+        (&json!("chatgpt"), &json!("2099-01-01T00:00:00Z"))
+    );
+    let [token, jwt] = launch.secrets.as_slice() else { panic!("{:?}", launch.secrets) };
+    assert_eq!(auth["tokens"]["refresh_token"], json!(token));
+    assert_eq!((&auth["tokens"]["id_token"], &auth["tokens"]["access_token"]), (&json!(jwt), &json!(jwt)));
+    assert!(
+        jwt.starts_with("eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCJ9.eyJlbWFpbCI6ICJub2JvZHlAZXhhbXBsZS5jb20i"),
+        "{jwt}"
+    );
+    // All else is the user's own.
+    let own = machine.folder.path().join("home/.codex");
+    let mut links = launch.links.clone();
+    links.sort_by(|a, b| a.path.cmp(&b.path));
+    let link = |name: &str| OverlayLink { path: Path::new("/run/login").join(name), target: own.join(name) };
+    assert_eq!(links, [link("config.toml"), link("skills")]);
+    // With an account here, the folder stays: agents name its path in their requests.
+    let machine = machine.file("home/.codex/auth.json", r#"{"auth_mode": "chatgpt"}"#);
+    let launch = machine.replay(&["codex", "exec", "hi"], LoginKind::Oauth, &[]);
+    assert_eq!((variable(&launch, "CODEX_HOME"), launch.files.len()), (None, 0));
+    // A key is a variable.
+    let launch = machine.replay(&["codex", "exec", "hi"], LoginKind::ApiKey, &[]);
+    assert_eq!(variable(&launch, "CODEX_API_KEY"), Some("sk-proj-"));
+    assert_eq!((launch.removed_variables, launch.files), (vec!["CODEX_ACCESS_TOKEN".to_owned()], Vec::new()));
+    assert_eq!(launch.arguments, ["-c", "openai_base_url=\"http://gw/openai\""]);
 }

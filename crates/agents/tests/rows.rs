@@ -52,6 +52,22 @@ fn broken_rows_are_named_by_file_and_line() {
     for (body, expected) in [
         ("colour = 1\n", "a.toml: line 3: unknown field `colour`"),
         ("[[set]]\nvariabel = \"X\"\n", "a.toml: line 4: unknown field `variabel`"),
+        (
+            "[[dummy]]\nkind = \"oauth\"\nvariable = \"X\"\n",
+            "a.toml: line 3: a dummy is a variable with a value, or a folder with a file and its content",
+        ),
+        (
+            "[[dummy]]\nkind = \"oauth\"\nfolder = \"config\"\nfile = \"a\"\ncontent = \"\"\n",
+            "a.toml: line 5: there is no such folder in the row",
+        ),
+        (
+            "[[dummy]]\nkind = \"oauth\"\nfolder = \"c\"\nfile = \"../a\"\ncontent = \"\"\n[folders]\nc = { variable = \"C\", default = \"~\" }\n",
+            "a.toml: line 6: file: a name of letters, digits, dots and hyphens, without a folder",
+        ),
+        (
+            "[[dummy]]\nkind = \"oauth\"\nfolder = \"c\"\nfile = \"a\"\ncontent = \"${jwt}\"\n[folders]\nc = { variable = \"C\", default = \"~\" }\n",
+            "a.toml: line 7: content: the placeholders are ${token}, and ${jwt} with claims",
+        ),
         ("[[set]]\nvariable = \"X\"\nwhy = \"w\"\n", "a.toml: line 5: give a variable a value or json"),
         (
             "[[set]]\nvariable = \"X\"\nvalue = \"${base:nowhere}\"\nwhy = \"w\"\n",

@@ -1,7 +1,7 @@
 //! Differences between an incoming request and a recorded one, in texts that are safe to print.
 //!
 //! Distance is counted in leaves of JSON: one changed date in a conversation of megabytes is a distance of one. Unlikeness also
-//! counts how much of each leaf is another, and decides which recorded request is the closest. Start reading at [`RequestDiff`].
+//! counts how much of each leaf is another, and decides which recorded request is the closest. Start reading at `RequestDiff`.
 
 use reenact_json::diff::{self, DiffLimits};
 use reenact_json::{Limits, Shown, Value, ValueKind};

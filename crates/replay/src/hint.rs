@@ -1,6 +1,6 @@
 //! Hints: what a difference between two requests looks like, and what to do about it.
 //!
-//! A hint is a guess from the lines that differ. It changes nothing in what is served. Each kind is a row of [`HINTS`].
+//! A hint is a guess from the lines that differ. It changes nothing in what is served. Each kind is a row of `HINTS`.
 
 /// Guess at the cause of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,6 +100,16 @@ impl<'a> ChangedLeaf<'a> {
     /// Returns all lines that differ, of both sides.
     fn lines(&self) -> impl Iterator<Item = &'a str> {
         self.recorded.iter().chain(&self.requested).copied()
+    }
+
+    /// Returns true if the words that contain one of the marks are others on the two sides.
+    fn differs_in_words(&self, marks: &[&str]) -> bool {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || "_-:[].".contains(c);
+        let marked = |lines: &[&'a str]| -> Vec<&'a str> {
+            let words = lines.iter().flat_map(|line| line.split(|c| !is_part(c)));
+            words.filter(|word| marks.iter().any(|mark| word.contains(mark))).collect()
+        };
+        marked(&self.recorded) != marked(&self.requested)
     }
 
     /// Returns true if there is a line, and all lines are of a kind.
@@ -214,22 +224,19 @@ fn is_file_line(line: &str) -> bool {
 /// Beginnings of keys, and of the marks that stand for them in a record.
 const KEY_BEGINNINGS: [&str; 7] = ["[masked:", "sk-", "AIza", "gsk_", "xai-", "ghp_", "reenact-dummy-"];
 
-/// Returns true if a line has a key, or the model is another one.
+/// Returns true if the two sides have other keys, or the model is another one.
 fn is_key_shape(changed: &ChangedLeaf<'_>) -> bool {
-    changed.location == "$.model"
-        || changed.lines().any(|line| KEY_BEGINNINGS.iter().any(|key| line.contains(key)))
+    let is_other_model =
+        changed.location == "$.model" && !changed.recorded.is_empty() && !changed.requested.is_empty();
+    is_other_model || changed.differs_in_words(&KEY_BEGINNINGS)
 }
 
 /// Words by which requests of an account differ from those of a key.
 const LOGIN_WORDS: [&str; 3] = ["oauth", "chatgpt-account", "chatgpt_account"];
 
-/// Returns true if a line tells of an account, or the route is another one.
+/// Returns true if one side tells of another account, or the route is another one.
 fn is_login(changed: &ChangedLeaf<'_>) -> bool {
-    let is_word = |line: &str| {
-        let line = line.to_ascii_lowercase();
-        LOGIN_WORDS.iter().any(|word| line.contains(word))
-    };
-    changed.location == "provider" || changed.lines().any(is_word)
+    changed.location == "provider" || changed.differs_in_words(&LOGIN_WORDS)
 }
 
 #[cfg(test)]
@@ -301,6 +308,7 @@ mod tests {
     #[test]
     fn a_login() {
         assert_eq!(names("header anthropic-beta", "a,oauth-2025-04-20", "a"), ["login"]);
+        assert_eq!(names("header anthropic-beta", "a,oauth-2025-04-20", "b,oauth-2025-04-20"), [""; 0]);
         assert_eq!(names("provider", "chatgpt", "openai"), ["login"]);
         // The line names an account, and differs in a session.
         let user = |session: &str| format!(r#"{{"account_uuid":"","session_id":"{session}"}}"#);
@@ -311,6 +319,7 @@ mod tests {
     fn a_leaf_that_only_one_side_has() {
         let mut hints = Vec::new();
         add_hints(&ChangedLeaf::between("$.x", None, Some("2026-11-17")), &mut hints);
+        add_hints(&ChangedLeaf::between("$.model", None, Some("gpt-5")), &mut hints);
         assert_eq!(hints, []);
     }
 

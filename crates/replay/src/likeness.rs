@@ -9,7 +9,7 @@ use std::collections::HashMap;
 pub(crate) const WHOLE_LEAF: u64 = 1_000;
 
 /// Longest part of a text whose words are compared, in bytes. The rest counts as different.
-const MAX_WORD_BYTES: usize = 16 << 10;
+const MAX_WORD_BYTES: usize = 4 << 10;
 
 /// Returns the share of two different texts that is not the same, from 1 to [`WHOLE_LEAF`].
 ///

@@ -13,13 +13,14 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use reenact_agents::{
-    AgentRow, AgentTable, ArgumentsPlace, LaunchPlan, LocalEnvironment, LoginKind, ObserverNote, PlanError,
-    RecognisedCommand,
+    AgentRow, AgentTable, ArgumentsPlace, LaunchPlan, LocalEnvironment, LoginKind, ObserverNote, OverlayFile,
+    OverlayLink, PlanError, RecognisedCommand, RecordedLogin,
 };
 use reenact_formats::rer::payload::AgentLogin;
 use reenact_gateway::{UpstreamUrlError, VendorRoute};
 use reenact_json::Shown;
 use reenact_record::RecordedAgent;
+use reenact_run::surroundings::AgentFacts;
 
 use self::base_url_var::BaseUrlVariable;
 pub(crate) use self::options::AgentOptions;
@@ -43,9 +44,14 @@ pub(crate) struct PlannedAgent {
 pub(crate) struct AgentLaunch {
     pub(crate) command: Vec<OsString>,
     pub(crate) environment: Vec<(OsString, OsString)>,
+    /// Variables that are removed: logins of another kind than the recorded one.
+    pub(crate) removed_variables: Vec<String>,
+    /// Dummies in overlay files that stand for credentials.
+    pub(crate) secrets: Vec<String>,
     /// Arguments that were inserted or replaced.
     arguments: Vec<String>,
-    files: Vec<reenact_agents::OverlayFile>,
+    files: Vec<OverlayFile>,
+    links: Vec<OverlayLink>,
 }
 
 impl PlannedAgent {
@@ -60,7 +66,7 @@ impl PlannedAgent {
         upstream: &[UpstreamArg],
     ) -> Result<Self, CommandError> {
         let given: Vec<(String, String)> = upstream.iter().map(UpstreamArg::route_and_url).collect();
-        let plan = plan(&table()?, options.agent.as_deref(), command, &given)?;
+        let plan = plan(&table()?, options.agent.as_deref(), command, &given, None)?;
         let variable = |name: &str| match &plan {
             Some(plan) => plan.variable(name).map(OsString::from),
             None => std::env::var_os(name),
@@ -82,22 +88,30 @@ impl PlannedAgent {
         Ok(Self { plan, variables, routes, own_routes })
     }
 
-    /// Finds the agent of a replay: the one that the record names, led to the routes of the record. A command that was recorded
-    /// as no known agent is replayed as none.
+    /// Finds the agent of a replay: the one that the record names, led to the routes of the record, with dummies for the recorded
+    /// login. A command that was recorded as no known agent is replayed as none. `models` are those that were asked.
     ///
     /// # Errors
     ///
     /// If a row of the user is broken.
     pub(crate) fn of_record(
-        recorded: Option<&str>,
+        recorded: Option<&AgentFacts<'_>>,
+        models: Vec<String>,
         command: &[OsString],
         routes: &[VendorRoute],
     ) -> Result<Self, CommandError> {
         let table = table()?;
         let given: Vec<(String, String)> =
             routes.iter().map(|route| (route.name.clone(), route.upstream.to_string())).collect();
-        let chosen = recorded.filter(|name| table.of_name(name).is_some()).unwrap_or(options::NO_AGENT);
-        let plan = plan(&table, Some(chosen), command, &given)?;
+        let name = recorded.map(|agent| &*agent.name).filter(|name| table.of_name(name).is_some());
+        let kind = recorded.and_then(|agent| agent.login).map(|login| match login {
+            AgentLogin::ApiKey => LoginKind::ApiKey,
+            AgentLogin::OAuth => LoginKind::Oauth,
+            AgentLogin::None => LoginKind::None,
+        });
+        let login = kind.map(|kind| RecordedLogin { kind, models });
+        let chosen = name.unwrap_or(options::NO_AGENT);
+        let plan = plan(&table, Some(chosen), command, &given, login.as_ref())?;
         let own_routes = plan.iter().flat_map(LaunchPlan::own_routes).collect();
         Ok(Self { plan, variables: Vec::new(), routes: routes.to_vec(), own_routes })
     }
@@ -164,7 +178,15 @@ impl PlannedAgent {
         }
         let Some(plan) = &self.plan else {
             let command = command.to_vec();
-            return Ok(AgentLaunch { command, environment, arguments: Vec::new(), files: Vec::new() });
+            return Ok(AgentLaunch {
+                command,
+                environment,
+                removed_variables: Vec::new(),
+                secrets: Vec::new(),
+                arguments: Vec::new(),
+                files: Vec::new(),
+                links: Vec::new(),
+            });
         };
         let launch = plan
             .launch(command, &base, folder)
@@ -177,15 +199,22 @@ impl PlannedAgent {
                 None => environment.retain(|(known, _)| *known != *name),
             }
         }
-        let (command, arguments, files) = (launch.command, launch.arguments, launch.files);
-        Ok(AgentLaunch { command, environment, arguments, files })
+        Ok(AgentLaunch {
+            command: launch.command,
+            environment,
+            removed_variables: launch.removed_variables,
+            secrets: launch.secrets,
+            arguments: launch.arguments,
+            files: launch.files,
+            links: launch.links,
+        })
     }
 }
 
 impl AgentLaunch {
     /// Writes the overlay files.
     pub(crate) fn write_overlay(&self, folder: &Path) -> Result<Overlay, CommandError> {
-        Overlay::write(folder, &self.files)
+        Overlay::write(folder, &self.files, &self.links)
     }
 }
 
@@ -202,12 +231,14 @@ pub(crate) fn table() -> Result<AgentTable, CommandError> {
     table.map_err(|error| CommandError::impossible(Shown::whole(&error.to_string()).to_string()))
 }
 
-/// Returns the plan for a command; `None` if it starts no agent that is known. `given` holds routes with their addresses.
+/// Returns the plan for a command; `None` if it starts no agent that is known. `given` holds routes with their addresses, `recorded`
+/// is the login of the run that is replayed.
 fn plan(
     table: &AgentTable,
     chosen: Option<&str>,
     command: &[OsString],
     given: &[(String, String)],
+    recorded: Option<&RecordedLogin>,
 ) -> Result<Option<LaunchPlan>, CommandError> {
     let Some((row, how)) = recognised(table, chosen, command)? else { return Ok(None) };
     let folder = std::env::current_dir().unwrap_or_default();
@@ -216,7 +247,11 @@ fn plan(
         local = local.with_overlay_below(store.path().to_owned());
     }
     let refused = |error: PlanError| CommandError::impossible(Shown::whole(&error.to_string()).to_string());
-    LaunchPlan::new(row, how, &local, given).map(Some).map_err(refused)
+    let plan = match recorded {
+        Some(recorded) => LaunchPlan::for_replay(row, how, &local, given, recorded),
+        None => LaunchPlan::new(row, how, &local, given),
+    };
+    plan.map(Some).map_err(refused)
 }
 
 /// Returns the agent that a command starts, or that `--agent` names; `None` for a command that starts none that is known.

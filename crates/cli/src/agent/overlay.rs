@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use reenact_agents::OverlayFile;
+use reenact_agents::{OverlayFile, OverlayLink};
 use reenact_keys::durable;
 use reenact_record::{RunId, RunStore};
 
@@ -69,8 +69,12 @@ fn lock(folder: &Path) -> std::io::Result<File> {
 }
 
 impl Overlay {
-    /// Writes files below a new folder that only the user can enter. Without files there is no folder.
-    pub(super) fn write(folder: &Path, files: &[OverlayFile]) -> Result<Self, CommandError> {
+    /// Writes files and makes links below a new folder that only the user can enter. Without files there is no folder.
+    pub(super) fn write(
+        folder: &Path,
+        files: &[OverlayFile],
+        links: &[OverlayLink],
+    ) -> Result<Self, CommandError> {
         if files.is_empty() {
             return Ok(Self { folder: None, lock: None });
         }
@@ -87,6 +91,9 @@ impl Overlay {
             }
             create(file).map_err(|error| failed(&file.path, &error))?;
         }
+        for link in links {
+            create_link(link).map_err(|error| failed(&link.path, &error))?;
+        }
         Ok(overlay)
     }
 }
@@ -97,6 +104,14 @@ fn create(file: &OverlayFile) -> std::io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, if file.is_program { 0o700 } else { 0o600 });
     options.open(&file.path)?.write_all(file.content.as_bytes())
+}
+
+/// Makes a link, where the system has them for anyone; elsewhere a file is copied, and a folder left out.
+fn create_link(link: &OverlayLink) -> std::io::Result<()> {
+    #[cfg(unix)]
+    return std::os::unix::fs::symlink(&link.target, &link.path);
+    #[cfg(not(unix))]
+    return if link.target.is_file() { fs::copy(&link.target, &link.path).map(drop) } else { Ok(()) };
 }
 
 impl Drop for Overlay {
@@ -126,7 +141,7 @@ mod tests {
         let written = |place: &PathBuf| {
             let path = place.join("settings.json");
             let file = OverlayFile { path, content: "secret".into(), is_program: false };
-            Overlay::write(place, &[file]).unwrap()
+            Overlay::write(place, &[file], &[]).unwrap()
         };
         let mut overlays: Vec<Overlay> = places.iter().map(written).collect();
         remove_leftovers(&store);

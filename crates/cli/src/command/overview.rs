@@ -20,7 +20,7 @@ use reenact_run::Summary;
 use reenact_verify::render::{self, Tone};
 use reenact_wire::price::PriceTable;
 
-use super::record::{command_line, shell_quoted};
+use super::record::{command_line, replay_words, shell_quoted};
 use crate::output::{self, CommandError, paint};
 use crate::quantity;
 use crate::runs::run_name::{RunName, short_id};
@@ -126,7 +126,10 @@ impl OverviewArgs {
                 format!("reenact record --dry-run {command}"),
                 "what is set for an agent whose calls did not come here",
             ),
-            _ => (format!("reenact replay -- {command}"), "the same run again, with no network"),
+            _ => {
+                let words = replay_words(&summary.command);
+                (format!("reenact replay{words}"), "the same run again, with no network")
+            }
         };
         let next = [
             ("reenact show", "what it did, step by step"),

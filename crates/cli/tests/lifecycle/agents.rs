@@ -349,3 +349,78 @@ fn known_agents_are_listed_with_what_is_installed() {
     }
     assert!(!agents.project.folder.state().exists(), "doctor agents wrote something");
 }
+
+/// An agent that was recorded with an account is replayed with one, where nobody is logged in and where a key is set; no credential of
+/// the user's own is given to it, and dummies are in no file of ours.
+#[test]
+fn the_recorded_kind_of_login_comes_back_as_dummies() {
+    let agents = AgentProject::new();
+    let folder = agents.project.folder.path();
+    let claude = format!(
+        "{}\n",
+        CLAUDE.replace("#!/bin/sh\n", "#!/bin/sh\nenv | grep -E 'API_KEY|OAUTH' | sort >login\n")
+    );
+    fs::write(agents.bin.join("claude"), claude).unwrap();
+    let url = agents.project.vendor.base_url(Vendor::ANTHROPIC);
+    let token = "sk-ant-oat01-a-real-token-of-an-account-0123456789";
+    let mut record =
+        agents.command(&["record", "-q", "--upstream", &format!("anthropic={url}"), "claude", "-p", "hi"]);
+    record.env_remove("ANTHROPIC_API_KEY").env_remove("OPENAI_API_KEY").env("CLAUDE_CODE_OAUTH_TOKEN", token);
+    let recorded = record.output().unwrap();
+    assert_eq!(recorded.status.code(), Some(0), "{}", String::from_utf8_lossy(&recorded.stderr));
+    let shown: Value = serde_json::from_str(&agents.run(&["show", "last", "--json"]).stdout).unwrap();
+    assert_eq!(shown["agent"]["login"], "oauth");
+    for (key, own_token) in [(None, None), (Some("sk-ant-api03-real"), Some(token))] {
+        let mut replay = agents.command(&["replay", "last"]);
+        replay.env_remove("ANTHROPIC_API_KEY").envs(key.map(|key| ("ANTHROPIC_API_KEY", key)));
+        replay.envs(own_token.map(|token| ("CLAUDE_CODE_OAUTH_TOKEN", token)));
+        let replayed = replay.output().unwrap();
+        let stderr = String::from_utf8(replayed.stderr).unwrap();
+        assert_eq!(replayed.status.code(), Some(0), "{stderr}");
+        let login = agents.read("login");
+        let claude = login.lines().find(|line| line.starts_with("CLAUDE_CODE_OAUTH_TOKEN=")).unwrap();
+        assert!(claude.starts_with("CLAUDE_CODE_OAUTH_TOKEN=sk-ant-oat01-reenact-dummy-"), "{claude}");
+        assert!(!login.contains("ANTHROPIC_API_KEY") && !login.contains("real"), "{login}");
+    }
+    for file in agents.project.recorded_files() {
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(!text.contains("reenact-dummy") && !text.contains(token), "{}", file.display());
+    }
+    assert!(folder.join("settings-seen.json").is_file());
+}
+
+/// A login file lies in the overlay, beside links to the user's own settings, and only where there is no login of that kind.
+#[test]
+fn a_dummy_login_file_lies_in_the_overlay() {
+    let agents = AgentProject::new();
+    let url = agents.project.vendor.base_url(Vendor::OPENAI);
+    let script = CODEX.replace(
+        "#!/bin/sh\n",
+        "#!/bin/sh\necho \"home $CODEX_HOME\" >login\ncat \"${CODEX_HOME:-$HOME/.codex}/auth.json\" \"${CODEX_HOME:-$HOME/.codex}/config.toml\" >>login 2>&1\n",
+    );
+    fs::write(agents.bin.join("codex"), script).unwrap();
+    agents.write_home(".codex/config.toml", "# mine\n");
+    let own = r#"{"auth_mode":"chatgpt","tokens":{"access_token":"a-real-access-token"}}"#;
+    agents.write_home(".codex/auth.json", own);
+    let upstream = format!("chatgpt={}", url.trim_end_matches("/v1").to_owned() + "/v1");
+    let recorded = agents.run(&["record", "-q", "--upstream", &upstream, "codex", "exec", "do it"]);
+    assert_eq!(recorded.code, Some(0), "{}", recorded.stderr);
+    let shown: Value = serde_json::from_str(&agents.run(&["show", "last", "--json"]).stdout).unwrap();
+    assert_eq!(shown["agent"]["login"], "oauth");
+    // The folder stays where the user has a login of the kind.
+    assert_eq!(agents.run(&["replay", "last"]).code, Some(0));
+    assert_eq!(agents.read("login"), format!("home \n{own}# mine\n"));
+    fs::remove_file(agents.project.folder.home().join(".codex/auth.json")).unwrap();
+    let replayed = agents.run(&["replay", "last"]);
+    assert_eq!(replayed.code, Some(0), "{}", replayed.stderr);
+    let login = agents.read("login");
+    let lines: Vec<&str> = login.lines().collect();
+    assert!(lines[0].ends_with("/login") && lines[0].contains("/state/overlay-"), "{login}");
+    assert!(lines[1].starts_with("{\"auth_mode\": \"chatgpt\"") && lines[1].ends_with("}# mine"), "{login}");
+    // Nothing is left of it, and nothing was written into the user's own folder.
+    let left = agents.project.recorded_files();
+    assert!(left.iter().all(|file| !file.to_string_lossy().contains("overlay")), "{left:?}");
+    let home = agents.project.folder.home().join(".codex");
+    let names: Vec<_> = fs::read_dir(home).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["config.toml"]);
+}

@@ -66,7 +66,7 @@ fn reenact_alone_tells_the_last_run() {
         &format!(
             "last run  {short}  sh -c '\"$0\" demo-agent > /dev/null' [..]\n          \
              [..], completed (exit 0), 4 model calls and 3 tool calls, about 0.003444 USD\n\
-             next      reenact show[..]\n          reenact verify[..]\n          reenact replay -- [..]\n          \
+             next      reenact show[..]\n          reenact verify[..]\n          reenact replay   [..]\n          \
              reenact share --as rer  [..]\n"
         ),
         "",

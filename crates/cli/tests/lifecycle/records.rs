@@ -18,7 +18,7 @@ fn an_agent_is_recorded_and_notices_nothing() {
         0,
         &direct.stdout,
         "reenact: recorded 4 model calls and 3 tool calls, 1,795 tokens in, 120 out, about 0.003444 USD, [..] (exit 0); no policy was set → [..] ([..] KB)\n\
-             reenact: next: reenact show last, reenact replay last -- [..]\n\
+             reenact: next: reenact show last, reenact replay last\n\
              reenact: the key \"default\" was made for you just now ([..]/reenact/keys/default.jwk); who checks your runs needs its public half: reenact keys export default\n",
     );
     project.run(&["verify", "last"]).expect(
@@ -235,7 +235,7 @@ fn an_agent_that_asks_nobody_is_told_apart() {
         "",
         "reenact: nothing was recorded: no request came here; does the agent read OPENAI_BASE_URL, [..]? If another variable, name it: --base-url-var NAME\n\
          reenact: recorded 0 model calls and 0 tool calls, [..] (exit 0); no policy was set → [..]\n\
-         reenact: next: reenact show last, reenact replay last -- true\n...\n",
+         reenact: next: reenact show last, reenact replay last\n...\n",
     );
 }
 

@@ -382,6 +382,31 @@ fn a_command_with_a_masked_secret_is_not_run() {
     );
 }
 
+/// What is typed at a terminal is in no record.
+#[test]
+fn a_run_without_pipes_says_what_cannot_be_promised() {
+    let mut project = TestProject::new(Script::travel());
+    let output = fs::File::create(project.folder.path().join("output")).unwrap();
+    // Both streams in one place are passed on as a terminal is.
+    let mut record = project.command(&["record", "-q", "--", REENACT, "demo-agent"]);
+    let status = record.stdout(output.try_clone().unwrap()).stderr(output).status().unwrap();
+    assert_eq!(status.code(), Some(0));
+    project.vendor.stop();
+    let replayed = project.run(&["replay", "last"]);
+    replayed.expect(
+        0,
+        "task: [..]\n...\n",
+        &format!(
+            "reenact: replaying: {REENACT} demo-agent\n\
+             reenact: nothing was piped when this was recorded: what was typed then is not in the record, so type the same (it is told by: reenact show last)\n\
+             reenact: reproduced: 4 exchanges, exit 0, as recorded\n{HERMETIC}"
+        ),
+    );
+    // There is nothing to compare the output with.
+    let json = project.run(&["replay", "last", "--json"]);
+    assert!(json.stdout.contains("\"output\":null,"), "{}", json.stdout);
+}
+
 #[test]
 fn another_folder_is_told() {
     let (project, recorded) = recorded();

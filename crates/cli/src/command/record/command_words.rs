@@ -16,3 +16,48 @@ pub(crate) fn shell_quoted(text: &str) -> String {
     }
     format!("'{}'", Shown::whole(text).to_string().replace('\'', "'\\''"))
 }
+
+/// Returns what to type behind `reenact replay RUN` for a run of one's own: nothing, or ` -- CMD` if the recorded command is not the one
+/// that was typed.
+pub(in crate::command) fn replay_words(command: &[String]) -> String {
+    match command_fault(command) {
+        Some(_) => format!(" -- {}", command_line(command)),
+        None => String::new(),
+    }
+}
+
+/// Returns the reason why a recorded command is not the one that was typed; `None` if it is.
+pub(in crate::command) fn command_fault(command: &[String]) -> Option<&'static str> {
+    if command.iter().any(|word| word.contains("[masked:")) {
+        return Some("a secret in it is masked");
+    }
+    // What is no UTF-8 is recorded with a replacement, and a NUL is in no argument.
+    if command.iter().any(|word| word.contains(['\u{fffd}', '\0'])) {
+        return Some("a word of it could not be written down");
+    }
+    command.first().is_none_or(String::is_empty).then_some("its program has no name")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_that_are_not_as_they_were_typed() {
+        for (command, why, words) in [
+            (
+                &["curl", "-u", "[masked:argument:1]"][..],
+                Some("a secret in it is masked"),
+                " -- curl -u '[masked:argument:1]'",
+            ),
+            (&["a", "\u{fffd}"], Some("a word of it could not be written down"), " -- a '\u{fffd}'"),
+            (&["", "a"], Some("its program has no name"), " -- '' a"),
+            (&[], Some("its program has no name"), " -- CMD"),
+            (&["claude", "-p", "say [mask]"], None, ""),
+        ] {
+            let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
+            assert_eq!(command_fault(&command), why, "{command:?}");
+            assert_eq!(replay_words(&command), words);
+        }
+    }
+}

@@ -29,8 +29,8 @@ mod summary;
 
 use std::ffi::OsString;
 
-pub(super) use command_words::command_line;
 pub(crate) use command_words::shell_quoted;
+pub(super) use command_words::{command_fault, command_line, replay_words};
 pub(super) use late_secrets::late_secrets_notice;
 pub(crate) use options::RecordArgs;
 

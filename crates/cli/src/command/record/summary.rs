@@ -10,7 +10,7 @@ use reenact_run::{EventType, Run, Summary};
 
 use super::EXIT_RECORDING_FAILED;
 use super::agent::FinishedAgent;
-use super::command_words::command_line;
+use super::command_words::{command_line, replay_words};
 use super::missing::{gap_parts, missing_line};
 use super::options::RecordArgs;
 use super::policy_summary::enforcement_summary;
@@ -189,13 +189,17 @@ impl FinishedRecording<'_> {
 
     /// Returns what to do next: runs that were never sealed come first.
     fn next_line(&self, summary: &Summary) -> String {
-        let (name, command) =
-            (self.options.run_name(&self.sealed.artifact.path), command_line(&summary.command));
+        let name = self.options.run_name(&self.sealed.artifact.path);
+        // An artifact elsewhere may be of another format, whose command is not run unasked.
+        let command = match self.options.out {
+            Some(_) => format!(" -- {}", command_line(&summary.command)),
+            None => replay_words(&summary.command),
+        };
         // Runs that another process is recording at the moment are not among them.
         let unsealed = runs::run_store().ok().and_then(|store| store.unsealed_runs().ok());
         let unsealed = unsealed_advice(&unsealed.unwrap_or_default());
         let unsealed = unsealed.map(|advice| format!("{advice}, ")).unwrap_or_default();
-        format!("next: {unsealed}reenact show {name}, reenact replay {name} -- {command}")
+        format!("next: {unsealed}reenact show {name}, reenact replay {name}{command}")
     }
 
     /// Returns the line on a key that this recording created.

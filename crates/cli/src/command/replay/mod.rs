@@ -239,8 +239,7 @@ impl ReplayArgs {
         let options = self.matching.options(project, recorded_agent.as_deref(), &command)?;
         let withheld = withheld_notice(run);
         let player = Player::load_with_pack(run, redaction.pack()).map_err(|error| {
-            let withheld = withheld.as_deref().map_or(String::new(), |withheld| format!("\n{withheld}"));
-            CommandError::impossible(format!("{name}: {error}{withheld}"))
+            ReplayRefusal::not_loaded(name, &error, withheld.as_deref()).into_error(self.json)
         })?;
         if let Some(withheld) = &withheld {
             output::print_notice(withheld);
@@ -255,8 +254,10 @@ impl ReplayArgs {
             output::print_notice(&notice);
         }
         let routes = recorded_routes(run)?;
+        let agent = run.surroundings().agent;
+        let models = run.summary().models.into_keys().collect();
         let setup = ReplaySetup {
-            agent: PlannedAgent::of_record(recorded_agent.as_deref(), &command, &routes)?,
+            agent: PlannedAgent::of_record(agent.as_ref(), models, &command, &routes)?,
             command,
             routes,
             called: called_routes(run),
@@ -448,6 +449,11 @@ impl ReplayArgs {
         setup.player.add_secret(player::rule::KNOWN, setup.token.as_str().as_bytes());
         for dummy in vendors::replace_credentials(environment, |vendor| setup.called.contains(vendor)) {
             setup.player.add_secret(player::rule::ENVIRONMENT, dummy.as_bytes());
+        }
+        // A vendor without a key was given one, which may be a login of another kind.
+        environment.retain(|(name, _)| !launch.removed_variables.iter().any(|removed| **name == **removed));
+        for secret in &launch.secrets {
+            setup.player.add_secret(player::rule::CREDENTIAL, secret.as_bytes());
         }
         let named = |name: &OsString| setup.known_env.iter().any(|named| *name == **named);
         for (_, value) in environment.iter().filter(|(name, _)| named(name)) {

@@ -14,6 +14,7 @@ use reenact_verify::Trust;
 
 use super::ReplayArgs;
 use super::refusal::{self, ReplayRefusal};
+use crate::command::record::command_fault;
 use crate::command::shell_quoted;
 use crate::config::UserConfig;
 use crate::output::{self, CommandError};
@@ -48,7 +49,7 @@ impl ReplayArgs {
             let reason = format!("{name}: the record holds no command");
             return refused(reason, vec![format!("give it: {give_it}")]);
         }
-        if let Some(why) = fault(&command) {
+        if let Some(why) = command_fault(&command) {
             let reason = format!("{name}: the recorded command cannot be run, because {why}");
             return refused(reason, vec![format!("it is: {line}"), format!("give it: {give_it}")]);
         }
@@ -61,18 +62,6 @@ impl ReplayArgs {
         output::print_notice(&format!("replaying: {line}"));
         Ok(command.into_iter().map(OsString::from).collect())
     }
-}
-
-/// Returns the reason why a recorded command is not the one that was typed; `None` if it is.
-fn fault(command: &[String]) -> Option<&'static str> {
-    if command.iter().any(|word| word.contains("[masked:")) {
-        return Some("a secret in it is masked");
-    }
-    // What is no UTF-8 is recorded with a replacement, and a NUL is in no argument.
-    if command.iter().any(|word| word.contains(['\u{fffd}', '\0'])) {
-        return Some("a word of it could not be written down");
-    }
-    command.first().is_none_or(String::is_empty).then_some("its program has no name")
 }
 
 /// Returns a command as one would type it, cut if it is long.
@@ -118,18 +107,6 @@ mod tests {
 
     fn words(words: &[&str]) -> Vec<String> {
         words.iter().map(|word| (*word).to_owned()).collect()
-    }
-
-    #[test]
-    fn commands_that_are_not_as_they_were_typed() {
-        for (command, why) in [
-            (&["curl", "-u", "[masked:argument:1]"][..], Some("a secret in it is masked")),
-            (&["a", "\u{fffd}"], Some("a word of it could not be written down")),
-            (&["", "a"], Some("its program has no name")),
-            (&["claude", "-p", "say [mask]"], None),
-        ] {
-            assert_eq!(fault(&words(command)), why, "{command:?}");
-        }
     }
 
     #[test]

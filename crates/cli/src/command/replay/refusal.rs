@@ -3,6 +3,7 @@
 //! Programs branch on the code, which is in the text and, with `--json`, in an object on standard output.
 
 use reenact_json::print::PrintObjectWriter;
+use reenact_replay::{LoadError, miss};
 
 use crate::output::{self, CommandError};
 
@@ -41,6 +42,16 @@ impl ReplayRefusal {
         }
     }
 
+    /// Makes the refusal of a record that cannot be played. `name` and `withheld`, a notice, are printable.
+    pub(super) fn not_loaded(name: &str, error: &LoadError, withheld: Option<&str>) -> Self {
+        let text = error.to_string();
+        let mut lines = text.lines().map(str::to_owned).chain(withheld.map(str::to_owned));
+        let first = lines.next().unwrap_or_default();
+        // The words of some errors have the code already.
+        let reason = first.strip_suffix(&format!(" ({})", miss::CODE)).unwrap_or(&first);
+        Self { code: miss::CODE, reason: format!("{name}: {reason}"), advice: lines.collect() }
+    }
+
     /// Returns the error, with exit code 2. With `is_json` the refusal is also printed as an object.
     ///
     /// # Errors
@@ -69,6 +80,21 @@ impl ReplayRefusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_record_that_cannot_be_played() {
+        let error = LoadError::Rules { recorded: "a".into(), ours: "b".into() };
+        let refusal = ReplayRefusal::not_loaded("x", &error, Some("1 exchange is withheld"));
+        assert_eq!(refusal.code, "E_REPLAY_MISSING_DEPENDENCY");
+        assert!(refusal.reason.ends_with("requests with secrets would not be found"), "{}", refusal.reason);
+        assert_eq!(
+            refusal.advice,
+            [
+                "replay it where reenact.toml has the [redaction] rules that it was recorded with",
+                "1 exchange is withheld"
+            ]
+        );
+    }
 
     #[test]
     fn the_object_for_programs() {
