@@ -50,7 +50,7 @@ Developer commands of reenact.
 
   cargo xtask test [NAME…]                     format, lint, tests, docs: all that a commit must pass
   cargo xtask test --list                      the steps of the above, and what each runs
-  cargo xtask test agents [--agent NAME]…      the agents that people use, recorded: all, or those whose names begin so
+  cargo xtask test agents [--agent NAME]…      the agents that people use, recorded and replayed: all, or those whose names begin so
   cargo xtask stress [PACKAGE…] [N]            the tests N times (10) on a machine kept busy, to find those that depend on luck
   cargo xtask fuzz [TARGET] [--seconds N]      fuzz every reader, or one, for N seconds each (60)
   cargo xtask kill [N] [--seed S]              kills a recorder under load N times (300), and compares what is recovered

@@ -40,7 +40,7 @@ const STEPS: &[TaskStep] = &[
     TaskStep {
         name: "agents",
         budget_seconds: 600,
-        about: "agents that people use, recorded",
+        about: "agents that people use, recorded and replayed",
         run: crate::agents::run,
     },
     TaskStep {
