@@ -94,18 +94,29 @@ pub(crate) fn unlikeness(recorded: &MatchKeyParts<'_>, requested: &MatchKeyParts
 }
 
 impl RequestDiff {
-    /// Compares two masked requests.
+    /// Compares two masked requests, and guesses at the cause of what differs.
     pub(crate) fn between(recorded: &MatchKeyParts<'_>, requested: &MatchKeyParts<'_>) -> Self {
         let mut found = Self::default();
         let mut hints = Vec::new();
         found.distance = compare_requests(recorded, requested, usize::MAX, &mut |leaf| {
             if found.listed.len() < MAX_LISTED {
-                found.listed.push(leaf.shown());
+                found.listed.push(leaf.shown(true));
                 let changed = ChangedLeaf::between(leaf.location, leaf.recorded, leaf.requested);
                 hint::add_hints(&changed, &mut hints);
             }
         });
         found.hints = hints;
+        found
+    }
+
+    /// Compares two masked requests: short values alone, and no guesses.
+    pub(crate) fn in_short(recorded: &MatchKeyParts<'_>, requested: &MatchKeyParts<'_>) -> Self {
+        let mut found = Self::default();
+        found.distance = compare_requests(recorded, requested, usize::MAX, &mut |leaf| {
+            if found.listed.len() < MAX_LISTED {
+                found.listed.push(leaf.shown(false));
+            }
+        });
         found
     }
 }
@@ -212,8 +223,8 @@ fn compare_bodies(
 }
 
 impl DifferingLeaf<'_> {
-    /// Returns the difference as it is shown.
-    fn shown(&self) -> RequestDifference {
+    /// Returns the difference as it is shown, with the whole values only if they are asked for.
+    fn shown(&self, keeps_whole: bool) -> RequestDifference {
         let (recorded, requested) = match self.is_text {
             true => quoted_at_difference(self.recorded, self.requested),
             false => (self.recorded.map(abbreviated), self.requested.map(abbreviated)),
@@ -221,7 +232,7 @@ impl DifferingLeaf<'_> {
         let is_long = |text: Option<&str>| {
             text.is_some_and(|text| text.contains('\n') || text.chars().nth(MAX_SHOWN_CHARS).is_some())
         };
-        let whole = (is_long(self.recorded) || is_long(self.requested)).then(|| {
+        let whole = (keeps_whole && (is_long(self.recorded) || is_long(self.requested))).then(|| {
             let from = differs_at(self.recorded.unwrap_or_default(), self.requested.unwrap_or_default());
             WholeValues {
                 recorded: self.recorded.map(|text| whole_value(text, from)),

@@ -29,12 +29,10 @@ impl DifferingExchange {
         masked: &MaskedPlayerRequest<'_>,
     ) -> Option<Self> {
         let request = exchange.request().ok()?;
-        let found = RequestDiff::between(&key_parts(&request), &masked.key_parts());
-        let mut differences = found.listed;
         // The short texts tell which words moved; whole conversations would be kept once more.
-        differences.iter_mut().for_each(|difference| difference.whole = None);
+        let found = RequestDiff::in_short(&key_parts(&request), &masked.key_parts());
         let step_id = Shown::new(&exchange.step_id()).to_string();
-        Some(Self { step_id, level, differences, distance: found.distance })
+        Some(Self { step_id, level, differences: found.listed, distance: found.distance })
     }
 }
 
