@@ -26,6 +26,8 @@ pub struct ReplayRecord {
     pub recorded_exit: Option<Exit>,
     /// Standard output of the command, if it was piped in the record and in the replay.
     pub output: Option<OutputComparison>,
+    /// True if another output makes a replay differ. Agents print times and durations, so that the default is to tell it only.
+    pub needs_same_output: bool,
     /// Hits, misses and unused answers.
     pub outcome: ReplayOutcome,
     /// Sandbox that the command ran in.
@@ -66,14 +68,19 @@ pub struct ReplaySandbox {
 }
 
 impl ReplayRecord {
-    /// Returns the verdict on the replay: that of the outcome, unless the command wrote something else.
+    /// Returns the verdict on the replay: that of the outcome, unless the command wrote something else and may not.
     pub fn verdict(&self) -> ReplayVerdict {
         match self.outcome.verdict(self.child_exit, self.recorded_exit) {
-            ReplayVerdict::Reproduced if self.output.is_some_and(|output| !output.is_same()) => {
+            ReplayVerdict::Reproduced if self.needs_same_output && self.has_other_output() => {
                 ReplayVerdict::Differed
             }
             verdict => verdict,
         }
+    }
+
+    /// Returns true if the command wrote something else than in the record.
+    pub fn has_other_output(&self) -> bool {
+        self.output.is_some_and(|output| !output.is_same())
     }
 
     /// Returns the record as one JSON object, without a line feed. Control characters that act on a terminal

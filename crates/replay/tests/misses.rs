@@ -260,6 +260,7 @@ fn replay_record(player: &Player, child_exit: Exit) -> ReplayRecord {
         child_exit,
         recorded_exit: player.run().summary().exit,
         output: None,
+        needs_same_output: false,
         outcome: player.outcome(),
         sandbox: ReplaySandbox {
             isolation: "netns".into(),
@@ -310,6 +311,7 @@ fn another_output_differs() {
     let (said, else_said) = (Digest::of(b"said"), Digest::of(b"else"));
     let with = |now| ReplayRecord {
         output: Some(OutputComparison { recorded: said, now }),
+        needs_same_output: true,
         ..replay_record(&player, Exit::Code(0))
     };
     assert_eq!(with(said).verdict(), ReplayVerdict::Reproduced);

@@ -11,6 +11,7 @@ use reenact_testkit::{RawBytesAnswer, Script, ScriptedReply, ScriptedVendor, Ven
 fn run(kind: Vendor, script: Script) -> (Result<(), String>, String, ScriptedVendor) {
     let vendor = ScriptedVendor::start(script).unwrap();
     let settings = AgentSettings {
+        context: None,
         kind,
         base_url: vendor.base_url(kind),
         key: Some("sk-test".into()),
@@ -104,6 +105,7 @@ fn answers_that_are_none() {
 fn without_a_vendor() {
     let mut vendor = ScriptedVendor::start(Script::travel()).unwrap();
     let settings = AgentSettings {
+        context: None,
         kind: Vendor::OPENAI,
         base_url: vendor.base_url(Vendor::OPENAI),
         key: None,

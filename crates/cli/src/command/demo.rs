@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use reenact_json::Shown;
+use reenact_record::clock::{Clock, SystemClock, timestamp};
 use reenact_testkit::{Script, ScriptedVendor, Vendor};
 use reenact_verify::render::Tone;
 
@@ -31,6 +32,10 @@ pub(crate) struct DemoAgentArgs {
     #[arg(long, value_name = "NAME", default_value = "openai", value_parser = vendors::vendor)]
     vendor: Vendor,
 
+    /// Tell the model the time, and an id of this session, as coding agents do
+    #[arg(long)]
+    clock: bool,
+
     /// Task of the agent, instead of booking a flight from Vienna to Lisbon
     task: Option<String>,
 }
@@ -38,17 +43,28 @@ pub(crate) struct DemoAgentArgs {
 impl DemoAgentArgs {
     /// Runs the agent of the demo, a small program that books a flight with two tools, and returns its exit code.
     pub(crate) fn run(&self) -> Result<u8, CommandError> {
+        let context = if self.clock { Some(clock_context()?) } else { None };
         Ok(reenact_testkit::agent::run(
             self.vendor,
             self.task.as_deref(),
+            context,
             &mut std::io::stdout().lock(),
             &mut std::io::stderr().lock(),
         ))
     }
 }
 
+/// Returns a sentence that is another one in each run.
+fn clock_context() -> Result<String, CommandError> {
+    let session =
+        reenact_record::RunId::generate().map_err(|error| CommandError::impossible(error.to_string()))?;
+    Ok(format!("It is {}, in session {session}.", timestamp(SystemClock::start().now())))
+}
+
 /// File with the recorded run, as the demo's commands name it.
 const RUN: &str = "run.rer.json";
+/// File with the recorded run of an agent that tells its model the time.
+const CLOCK_RUN: &str = "clock.rer.json";
 /// File with the forged copy of the run.
 const FORGED: &str = "forged.rer.json";
 /// File with the author's public key.
@@ -102,6 +118,11 @@ impl DemoArgs {
         print_failures(&caught)?;
         require_exit_code(&caught, 1)?;
 
+        // Recorded while the model answers, and told when it is replayed.
+        let clock = ["record", "--quiet", "--out", CLOCK_RUN, "--", "reenact", "demo-agent", "--clock"];
+        let clocked = demo.start_reenact("author", &clock, &[("OPENAI_BASE_URL", &base)])?;
+        require_exit_code(&clocked, 0)?;
+
         print_heading(4, "Replay it: the model is switched off, and the kernel cuts off the network")?;
         vendor.stop();
         let replay = ["replay", RUN, "--key", KEY, "--", "reenact", "demo-agent"];
@@ -113,6 +134,16 @@ impl DemoArgs {
                 "the replayed agent said something else than the recorded one",
             ));
         }
+        print_heading(
+            5,
+            "The same on another day: this agent tells its model the time, and a new id for each session",
+        )?;
+        print_command(&clock, "")?;
+        let replay = ["replay", CLOCK_RUN, "--key", KEY, "--", "reenact", "demo-agent", "--clock"];
+        let moved = demo.run_reenact("stranger", &replay, &[])?;
+        print(&indented(String::from_utf8_lossy(&moved.stderr).lines()))?;
+        require_exit_code(&moved, 0)?;
+
         let folder = demo.folder.to_string_lossy();
         print(&format!(
             "\nThe same words, from the record alone. Look around:\n  cd {}\n  reenact show {RUN} --key {KEY}\nYour own agent:\n  reenact record -- python agent.py\n",
@@ -158,7 +189,17 @@ impl DemoFolder {
         variables: &[(&str, &str)],
     ) -> Result<Output, CommandError> {
         let into = if words.contains(&"export") { format!(" > {KEY}") } else { String::new() };
-        print(&format!("  {}\n", paint(Tone::Title, &format!("$ reenact {}{into}", words.join(" ")))))?;
+        print_command(words, &into)?;
+        self.start_reenact(user, words, variables)
+    }
+
+    /// Runs this program in the folder, with the configuration of `user`.
+    fn start_reenact(
+        &self,
+        user: &str,
+        words: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Result<Output, CommandError> {
         // The agent is this program too, which may be installed under another name and outside of `PATH`.
         let name = self.program.file_name().unwrap_or(OsStr::new("reenact"));
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -191,6 +232,11 @@ impl DemoFolder {
 /// Prints a part of the demo's text.
 fn print(text: &str) -> Result<(), CommandError> {
     output::print(text)
+}
+
+/// Prints a command line, and where its output goes.
+fn print_command(words: &[&str], into: &str) -> Result<(), CommandError> {
+    print(&format!("  {}\n", paint(Tone::Title, &format!("$ reenact {}{into}", words.join(" ")))))
 }
 
 /// Prints the heading of a step.

@@ -61,9 +61,7 @@ pub(crate) fn check(client: &Client, scenario: &str, name: &str) {
     run.verify();
 
     let replayed = run.replay(PROMPT);
-    // Masks and removed encodings, where a client prints them, are another output.
-    let is_same_output = replayed.stdout == recorded.stdout;
-    replayed.expect_exit_code(if is_same_output { 0 } else { 1 });
+    replayed.expect_exit_code(0);
     let due = as_replayed(&direct.stdout);
     if scenario == "encodings" {
         let is_encoded = |name| due.contains(&format!("{name} header content-encoding \"{name}\""));
@@ -72,10 +70,7 @@ pub(crate) fn check(client: &Client, scenario: &str, name: &str) {
     } else {
         assert_same_text("replayed", &due, &replayed.stdout);
     }
-    let verdict = match is_same_output {
-        true => format!("reenact: reproduced: {} exchanges, exit 0, as recorded", asked.len()),
-        false => "reenact: differed: the output is not the recorded one".to_owned(),
-    };
+    let verdict = format!("reenact: reproduced: {} exchanges, exit 0, as recorded", asked.len());
     assert!(replayed.stderr.lines().any(|line| line == verdict), "{verdict}:\n{}", replayed.stderr);
     let note = if is_hermetic(&replayed.stderr) { "" } else { " (replayed without a sandbox)" };
 

@@ -152,13 +152,13 @@ fn an_agent_that_does_less_or_ends_otherwise_differs() {
     project.run(&["replay", "last", "--", "true"]).expect(
         1,
         "",
-        &format!("...\nreenact: differed: 4 exchanges not asked for; the output is not the recorded one\n{HERMETIC}"),
+        &format!("...\nreenact: differed: 4 exchanges not asked for\nreenact: its output is not the recorded one, byte for byte (--same-output: that differs)\n{HERMETIC}"),
     );
     let agent = format!("{REENACT} demo-agent >&2; exit 5");
     project.run(&["replay", "last", "--", "sh", "-c", &agent]).expect(
         1,
         "",
-        &format!("...\nreenact: differed: exit 5, recorded was exit 0; the output is not the recorded one\n{HERMETIC}"),
+        &format!("...\nreenact: differed: exit 5, recorded was exit 0\nreenact: its output is not the recorded one, byte for byte (--same-output: that differs)\n{HERMETIC}"),
     );
     assert_eq!(project.run(&["replay", "last", "--pass-exit", "--", "sh", "-c", &agent]).code, Some(5));
 }
@@ -177,20 +177,22 @@ fn the_result_as_json_and_on_disk() {
     assert_eq!(fs::read_to_string(kept).unwrap(), replayed.stdout);
 }
 
-/// The same requests, and other words at the end: that is no reproduction.
+/// The same requests, and other words at the end: told, and a difference for those who ask for it.
 #[test]
-fn another_output_differs() {
+fn another_output_is_told() {
     let (project, _) = recorded();
     let differed = "reenact: differed: the output is not the recorded one\n";
     let agent = "reenact demo-agent; echo more";
     for sandbox in ["auto", "off"] {
-        project.run(&["replay", "last", "--sandbox", sandbox, "--", "sh", "-c", agent]).expect(
-            1,
-            "...\nmore\n",
-            &format!("{differed}...\n"),
-        );
+        let replay = |options: &[&str]| {
+            let before = ["replay", "last", "--sandbox", sandbox];
+            project.run(&[&before[..], options, &["--", "sh", "-c", agent]].concat())
+        };
+        let told = "reenact: reproduced: 4 exchanges, exit 0, as recorded\nreenact: its output is not the recorded one, [..]\n";
+        replay(&[]).expect(0, "...\nmore\n", &format!("{told}...\n"));
+        replay(&["--same-output"]).expect(1, "...\nmore\n", &format!("{differed}...\n"));
     }
-    let json = project.run(&["replay", "last", "--json", "--", "sh", "-c", agent]);
+    let json = project.run(&["replay", "last", "--json", "--same-output", "--", "sh", "-c", agent]);
     json.expect(
         1,
         "[..]\"verdict\":\"differed\",[..]\"output\":{\"recorded\":\"[..]\",\"now\":\"[..]\",\"same\":false},[..]\n",

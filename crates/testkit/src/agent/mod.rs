@@ -33,6 +33,8 @@ pub struct AgentSettings {
     pub key: Option<String>,
     /// Task of the user.
     pub task: String,
+    /// Sentence that the model is told behind the task, and that is not printed.
+    pub context: Option<String>,
 }
 
 impl AgentSettings {
@@ -48,7 +50,7 @@ impl AgentSettings {
         let variable = variable.ok_or_else(missing)?;
         let base_url = variable.base_url(&read(&variable.name()).ok_or_else(missing)?);
         let key = kind.key_variables().iter().find_map(read);
-        Ok(Self { kind, base_url, key, task: TASK.to_owned() })
+        Ok(Self { kind, base_url, key, task: TASK.to_owned(), context: None })
     }
 }
 
@@ -75,14 +77,20 @@ pub enum AgentError {
     Output(#[from] io::Error),
 }
 
-/// Runs the agent with the settings of the environment, and with `task` instead of the story's if
-/// given.
+/// Runs the agent with the settings of the environment, with `task` instead of the story's if
+/// given, and with a `context`.
 ///
 /// Returns the exit code: 0 if the user got an answer, otherwise 1, with the reason on `errors`.
-pub fn run(kind: Vendor, task: Option<&str>, output: &mut dyn Write, errors: &mut dyn Write) -> u8 {
+pub fn run(
+    kind: Vendor,
+    task: Option<&str>,
+    context: Option<String>,
+    output: &mut dyn Write,
+    errors: &mut dyn Write,
+) -> u8 {
     let settings = AgentSettings::from_environment(kind).map(|settings| match task {
-        Some(task) => AgentSettings { task: task.to_owned(), ..settings },
-        None => settings,
+        Some(task) => AgentSettings { task: task.to_owned(), context, ..settings },
+        None => AgentSettings { context, ..settings },
     });
     match settings.and_then(|settings| run_with_settings(&settings, output)) {
         Ok(()) => 0,
@@ -100,7 +108,11 @@ pub fn run(kind: Vendor, task: Option<&str>, output: &mut dyn Write, errors: &mu
 /// An [`AgentError`] if the user got no answer.
 pub fn run_with_settings(settings: &AgentSettings, output: &mut dyn Write) -> Result<(), AgentError> {
     let url = HttpUrl::parse(&settings.base_url)?;
-    let mut conversation = AgentConversation::new(settings.kind, &settings.task);
+    let told = match &settings.context {
+        Some(context) => format!("{} {context}", settings.task),
+        None => settings.task.clone(),
+    };
+    let mut conversation = AgentConversation::new(settings.kind, &told);
     writeln!(output, "task:  {}", printable(&settings.task))?;
     for _ in 0..MAX_TURNS {
         let answer = ask_model(settings, &url, &conversation)?;

@@ -15,5 +15,5 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let task = arguments.get(1).map(String::as_str);
-    ExitCode::from(agent::run(kind, task, &mut io::stdout(), &mut io::stderr()))
+    ExitCode::from(agent::run(kind, task, None, &mut io::stdout(), &mut io::stderr()))
 }

@@ -5,8 +5,8 @@
 //!
 //! | verdict | exit code | meaning |
 //! |---|---|---|
-//! | reproduced | 0 | every recorded exchange was asked for; the exit code, and the output if it was piped, are the recorded ones |
-//! | differed | 1 | exchanges were not asked for, or the exit code or the output is another one |
+//! | reproduced | 0 | every recorded exchange was asked for, side calls aside, and the exit code is the recorded one |
+//! | differed | 1 | exchanges were not asked for, results of tools or the exit code are others |
 //! | missing dependency | 2 | a request had no recorded answer |
 //!
 //! The command comes from the command line; that of a record is run unasked only if the run is our own (`recorded_command`).
@@ -59,8 +59,8 @@ use crate::{hardening, quantity, runs, runtime, settings, upstreams, vendors};
 /// RUN is a file or a folder of any format that holds answers, a run id, the beginning of one, or `last`. The command runs inside a sandbox of the kernel in which there is
 /// nothing but a gateway that gives the recorded answers; what it asks for that was not recorded is refused, and shown with the
 /// closest that was. Without a command your own runs are replayed with the recorded one, which is printed first; the command of a record
-/// from elsewhere is run only with --recorded-command. The exit code is 0 if the run was reproduced (same answers, same exit code, same
-/// output where it was piped), 1 if it differed, 2 if it could not be.
+/// from elsewhere is run only with --recorded-command. The exit code is 0 if the run was reproduced (same
+/// answers, same exit code), 1 if it differed, 2 if it could not be.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  reenact replay\n  reenact replay -- python agent.py\n  reenact replay run.rer.json --key signer.jwk --json -- node agent.js\n  reenact replay 0197 --pace recorded --sandbox require -- ./agent\n  reenact replay --diff -- ./agent\n  reenact replay --bundle failure.tar.gz -- python agent.py"
@@ -112,6 +112,10 @@ pub(crate) struct ReplayArgs {
     /// Show the values of requests that were not recorded whole, beside those of the closest recorded request
     #[arg(long)]
     diff: bool,
+
+    /// Count a run as different if its output, where it is piped, is not the recorded one. Without it, that is only told
+    #[arg(long)]
+    same_output: bool,
 
     /// End with the command's own exit code, instead of 0 or 1
     #[arg(long)]
@@ -288,6 +292,7 @@ impl ReplayArgs {
             child_exit: exit,
             recorded_exit: run.summary().exit,
             output,
+            needs_same_output: self.same_output,
             outcome: player.outcome(),
             sandbox: sandbox_record(&enforcement),
             started_at,
@@ -563,7 +568,7 @@ impl ReplayArgs {
                 if let Some(recorded) = record.recorded_exit.filter(|recorded| *recorded != exit) {
                     why.push(format!("{exit}, recorded was {recorded}"));
                 }
-                if record.output.is_some_and(|output| !output.is_same()) {
+                if self.same_output && record.has_other_output() {
                     why.push("the output is not the recorded one".to_owned());
                 }
                 format!("differed: {}", why.join("; "))
@@ -574,6 +579,11 @@ impl ReplayArgs {
             ),
         };
         output::print_notice(&line);
+        if record.has_other_output() && !self.same_output {
+            output::print_notice(
+                "its output is not the recorded one, byte for byte (--same-output: that differs)",
+            );
+        }
         output::print_notice(&match enforcement.isolation {
             Isolation::None => "hermetic: not enforced".to_owned(),
             rung => format!("hermetic: the kernel cut off the network ({rung})"),
