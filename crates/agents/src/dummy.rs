@@ -6,10 +6,13 @@
 
 use std::path::{Path, PathBuf};
 
+use reenact_wire::Vendor;
+use serde_json::Value;
+
 use crate::launch::{OverlayFile, OverlayLink};
 use crate::login;
 use crate::plan::AgentContext;
-use crate::row::{AgentRow, DummyRow, LoginKind};
+use crate::row::{AgentRow, DummyRow, LoginKind, SetRow};
 use crate::template;
 
 /// Login of a recorded run, for its replay.
@@ -91,6 +94,40 @@ pub(crate) fn other_variables(row: &AgentRow, kind: LoginKind) -> Vec<String> {
     }
     let others = row.login.iter().filter(|login| login.kind != kind);
     others.filter_map(|login| login.variable.clone()).collect()
+}
+
+/// Credential that a file of the agent sets over its environment, and what is set over that file.
+pub(crate) struct CoveredVariable {
+    pub(crate) name: String,
+    /// A dummy; empty for a login of another kind than the recorded one, which the agent then does not see.
+    pub(crate) value: String,
+}
+
+/// Returns the logins that files of the agent set as variables over its environment, each with what is to stand there.
+pub(crate) fn covered_variables(kind: LoginKind, context: &AgentContext<'_>) -> Vec<CoveredVariable> {
+    let mut covered: Vec<CoveredVariable> = Vec::new();
+    let logins = context.row.login.iter().filter(|_| kind != LoginKind::None);
+    for (name, login) in logins.filter_map(|login| Some((login.variable.as_ref()?, login))) {
+        let Some(value) = context.effective.overridden(name) else { continue };
+        if covered.iter().any(|known| known.name == *name) {
+            continue;
+        }
+        let value = match login.kind == kind {
+            true => Vendor::dummy_credential(name, value),
+            false => String::new(),
+        };
+        covered.push(CoveredVariable { name: name.clone(), value });
+    }
+    covered
+}
+
+/// Returns the row's settings that set variables over all other files, as `{"env": {…}}`, and that an option gives.
+pub(crate) fn strongest_settings(row: &AgentRow) -> Option<&SetRow> {
+    let sets_variables = |set: &&SetRow| {
+        let json = set.json.as_deref().and_then(|json| serde_json::from_str::<Value>(json).ok());
+        set.option.is_some() && json.is_some_and(|json| json.get("env").is_some_and(Value::is_object))
+    };
+    row.set.iter().find(sets_variables)
 }
 
 impl PlannedDummy {

@@ -100,6 +100,7 @@ impl LaunchPlan {
             }
             launch.secrets.extend_from_slice(dummy.secrets());
         }
+        launch.secrets.extend(self.covered_secrets.iter().filter(|secret| !secret.is_empty()).cloned());
         launch.removed_variables.clone_from(&self.other_logins);
         Ok(launch)
     }

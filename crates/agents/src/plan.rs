@@ -146,6 +146,8 @@ pub struct LaunchPlan {
     row_routes: Vec<String>,
     /// Dummies in place of the recorded login, for a replay.
     pub(crate) dummies: Vec<PlannedDummy>,
+    /// Dummies in settings that stand for credentials.
+    pub(crate) covered_secrets: Vec<String>,
     /// Variables of logins of another kind than the recorded one.
     pub(crate) other_logins: Vec<String>,
     /// Chosen provider.
@@ -223,6 +225,12 @@ impl LaunchPlan {
         for set in row.set.iter().filter(|set| condition::holds(&set.when, &context, &found, &itself)) {
             settings.extend(planned(set, &context)?);
         }
+        let covered = recorded.map(|recorded| dummy::covered_variables(recorded.kind, &context));
+        let covered = covered.unwrap_or_default();
+        for (variable, set) in covered.iter().zip(dummy::strongest_settings(row).into_iter().cycle()) {
+            let json = serde_json::json!({ "env": { &variable.name: &variable.value } }).to_string();
+            settings.extend(planned(&SetRow { json: Some(json), ..set.clone() }, &context)?);
+        }
         let is_unrecorded = |when: &crate::row::When| condition::holds(when, &context, &found, &itself);
         let unrecorded = row.unrecorded.iter().filter(|calls| calls.when.as_ref().is_some_and(is_unrecorded));
         let unrecorded = unrecorded.map(|calls| calls.what.clone()).collect();
@@ -242,6 +250,7 @@ impl LaunchPlan {
             override_options: row.provider.iter().flat_map(|row| row.override_options.clone()).collect(),
             dummies,
             other_logins: other_logins.unwrap_or_default(),
+            covered_secrets: covered.into_iter().map(|covered| covered.value).collect(),
             provider,
             recognised,
             effective,

@@ -11,6 +11,7 @@ use reenact_agents::{
     AgentRow, AgentTable, Launch, LaunchPlan, LocalEnvironment, LoginKind, OverlayLink, RecordedLogin,
 };
 use reenact_testkit::fixture::TestDir;
+use reenact_wire::Vendor;
 use serde_json::{Value, json};
 
 /// Machine with a home folder and a working folder.
@@ -541,6 +542,27 @@ fn a_replay_of_claude_has_the_recorded_kind_of_login() {
     assert_eq!(launch.removed_variables, ["CLAUDE_CODE_OAUTH_TOKEN"]);
     let launch = machine.replay(&["claude", "-p", "hi"], LoginKind::None, &[]);
     assert_eq!(launch.removed_variables, [""; 0]);
+}
+
+/// Settings beat the environment, so that a key in them is covered by stronger settings.
+#[test]
+fn a_key_in_the_settings_of_claude_is_covered_in_a_replay() {
+    let settings = r#"{"env": {"ANTHROPIC_API_KEY": "sk-ant-api03-real"}, "model": "opus"}"#;
+    let machine = Machine::new().file("home/.claude/settings.json", settings);
+    let covered = |kind| {
+        let launch = machine.replay(&["claude", "-p", "hi"], kind, &[]);
+        let [file] = launch.files.as_slice() else { panic!("{:?}", launch.files) };
+        assert!(!file.content.contains("real"), "{}", file.content);
+        let settings: Value = serde_json::from_str(&file.content).unwrap();
+        assert_eq!(settings["env"]["ANTHROPIC_BASE_URL"], "http://gw/anthropic");
+        (settings["env"]["ANTHROPIC_API_KEY"].as_str().map(str::to_owned), launch.secrets)
+    };
+    assert_eq!(covered(LoginKind::Oauth), (Some(String::new()), vec![]));
+    let dummy = Vendor::ANTHROPIC.dummy_key("ANTHROPIC_API_KEY", "");
+    assert_eq!(covered(LoginKind::ApiKey), (Some(dummy.clone()), vec![dummy]));
+    // A recording leaves the user's own login as it is.
+    let seen = machine.launch(&["claude", "-p", "hi"]);
+    assert_eq!(seen.file("settings.json"), json!({"env": {"ANTHROPIC_BASE_URL": "http://gw/anthropic"}}));
 }
 
 #[test]

@@ -97,7 +97,9 @@ pub(crate) fn replace_credentials(
     for (name, value) in environment.iter_mut() {
         if is_secret_variable(&name.to_string_lossy(), value.as_encoded_bytes()) && !value.is_empty() {
             let known = dummies.iter().find(|(known, _)| known == value).map(|(_, dummy)| dummy.clone());
-            let dummy = known.unwrap_or_else(|| dummy(&name.to_string_lossy(), &value.to_string_lossy()));
+            let dummy = known.unwrap_or_else(|| {
+                Vendor::dummy_credential(&name.to_string_lossy(), &value.to_string_lossy())
+            });
             dummies.push((std::mem::replace(value, OsString::from(&dummy)), dummy));
         }
     }
@@ -106,21 +108,12 @@ pub(crate) fn replace_credentials(
         let is_set =
             names.iter().any(|key| environment.iter().any(|(name, value)| name == key && !value.is_empty()));
         if let Some(key) = names.first().filter(|_| !is_set) {
-            let dummy = dummy(key, "");
+            let dummy = Vendor::dummy_credential(key, "");
             set_variable(environment, key, OsString::from(&dummy));
             dummies.push((OsString::new(), dummy));
         }
     }
     dummies.into_iter().map(|(_, dummy)| dummy).collect()
-}
-
-/// Returns the dummy for a credential: of the shape of the vendor whose variable it is, or whose key it looks like.
-fn dummy(name: &str, value: &str) -> String {
-    let vendor = VENDORS.into_iter().find(|vendor| vendor.key_variables().contains(&name));
-    match vendor.or_else(|| Vendor::of_key(value)) {
-        Some(vendor) => vendor.dummy_key(name, value),
-        None => format!("reenact-dummy-{name}"),
-    }
 }
 
 /// Sets a variable, and removes every earlier value of it.

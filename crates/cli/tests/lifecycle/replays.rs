@@ -409,6 +409,26 @@ fn a_run_without_pipes_says_what_cannot_be_promised() {
     assert!(json.stdout.contains("\"output\":null,"), "{}", json.stdout);
 }
 
+/// `last` in another folder is the newest run of all. Its command may name a file, and whoever put one of that name here is not the
+/// one who recorded it.
+#[test]
+fn the_last_run_of_elsewhere_is_not_run_here_unasked() {
+    let (project, _) = recorded();
+    let below = project.folder.path().join("below");
+    fs::create_dir(&below).unwrap();
+    let output = project.command(&["replay"]).current_dir(&below).output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    let id = project.artifact().parent().unwrap().file_name().unwrap().to_str().unwrap().to_owned();
+    let expected = format!(
+        "reenact: no run was recorded in this folder; this is the newest of all: {id}, recorded in [..]\n\
+         reenact: [..]: no run was recorded in this folder, so the command of the newest of all is not run here unasked (E_COMMAND_NEEDED)\n\
+         it is: {REENACT} demo-agent\n\
+         go to the folder of the run, or name it: reenact replay {id}\n"
+    );
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    CommandOutput { code: output.status.code(), stdout, stderr }.expect(2, "", &expected);
+}
+
 #[test]
 fn another_folder_is_told() {
     let (project, recorded) = recorded();

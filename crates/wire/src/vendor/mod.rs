@@ -179,6 +179,23 @@ impl Vendor {
         known.or(shapes.first()).map_or_else(String::new, |shape| shape.dummy(name))
     }
 
+    /// Returns a dummy for the credential that a variable holds: of the shape of the vendor whose variable it is, or whose key it looks
+    /// like; a plain word for any other.
+    ///
+    /// ```
+    /// use reenact_wire::Vendor;
+    ///
+    /// assert!(Vendor::dummy_credential("CODEX_API_KEY", "sk-proj-0123").starts_with("sk-proj-reenact-dummy-"));
+    /// assert_eq!(Vendor::dummy_credential("DB_PASSWORD", "hunter22"), "reenact-dummy-DB_PASSWORD");
+    /// ```
+    pub fn dummy_credential(name: &str, value: &str) -> String {
+        let vendor = VENDORS.into_iter().find(|vendor| vendor.key_variables().contains(&name));
+        match vendor.or_else(|| Self::of_key(value)) {
+            Some(vendor) => vendor.dummy_key(name, value),
+            None => format!("reenact-dummy-{name}"),
+        }
+    }
+
     /// Returns the vendor whose keys begin as this one does: the one with the longest such prefix.
     pub fn of_key(key: &str) -> Option<Self> {
         let longest = |vendor: &Self| {

@@ -18,6 +18,7 @@ use crate::command::record::command_fault;
 use crate::command::shell_quoted;
 use crate::config::UserConfig;
 use crate::output::{self, CommandError};
+use crate::runs::run_name::RunName;
 use crate::runs::{self, OpenedRun};
 
 /// Largest number of characters that are shown of a command: prompts are arguments.
@@ -59,8 +60,27 @@ impl ReplayArgs {
             let advice = format!("run that with --recorded-command, or give one: {give_it}");
             return refused(reason, vec![format!("it is: {line}"), advice]);
         }
+        if !self.recorded_command && self.is_last_of_elsewhere(&found.run) {
+            let reason = format!(
+                "{name}: no run was recorded in this folder, so the command of the newest of all is not run here unasked"
+            );
+            let id = Shown::new(found.run.id()).to_string();
+            let advice = format!("go to the folder of the run, or name it: reenact replay {id}");
+            return refused(reason, vec![format!("it is: {line}"), advice]);
+        }
         output::print_notice(&format!("replaying: {line}"));
         Ok(command.into_iter().map(OsString::from).collect())
+    }
+}
+
+impl ReplayArgs {
+    /// Returns true if `last` was asked for and the run was recorded in no folder at or below this one. Its command may name files,
+    /// such as `agent.py`, and whatever has that name here is not what was recorded.
+    fn is_last_of_elsewhere(&self, run: &Run) -> bool {
+        let is_last = matches!(self.run.to_str().and_then(RunName::parse), Some(RunName::Last { .. }));
+        let here = std::env::current_dir().unwrap_or_default();
+        let recorded_in = run.surroundings().folder;
+        is_last && !recorded_in.is_some_and(|folder| Path::new(&*folder).starts_with(&here))
     }
 }
 
