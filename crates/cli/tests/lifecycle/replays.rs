@@ -152,13 +152,13 @@ fn an_agent_that_does_less_or_ends_otherwise_differs() {
     project.run(&["replay", "last", "--", "true"]).expect(
         1,
         "",
-        &format!("...\nreenact: differed: 4 exchanges not asked for\nreenact: its output is not the recorded one, byte for byte (--same-output: that differs)\n{HERMETIC}"),
+        &format!("...\nreenact: differed: 4 exchanges not asked for\n{HERMETIC}"),
     );
     let agent = format!("{REENACT} demo-agent >&2; exit 5");
     project.run(&["replay", "last", "--", "sh", "-c", &agent]).expect(
         1,
         "",
-        &format!("...\nreenact: differed: exit 5, recorded was exit 0\nreenact: its output is not the recorded one, byte for byte (--same-output: that differs)\n{HERMETIC}"),
+        &format!("...\nreenact: differed: exit 5, recorded was exit 0\n{HERMETIC}"),
     );
     assert_eq!(project.run(&["replay", "last", "--pass-exit", "--", "sh", "-c", &agent]).code, Some(5));
 }

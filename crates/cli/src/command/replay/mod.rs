@@ -579,7 +579,7 @@ impl ReplayArgs {
             ),
         };
         output::print_notice(&line);
-        if record.has_other_output() && !self.same_output {
+        if record.verdict() == ReplayVerdict::Reproduced && record.has_other_output() {
             output::print_notice(
                 "its output is not the recorded one, byte for byte (--same-output: that differs)",
             );
