@@ -91,7 +91,8 @@ impl RecordArgs {
             }
         };
         let files = files.and_then(|before| before.changes());
-        let sealed = seal::seal(recorder, &finished, files, &prepared.signing, self)?;
+        let sealed =
+            seal::seal(recorder, &finished, files, &prepared.signing, self.out.as_ref(), self.force)?;
         let code = summary::print(self, &prepared, &finished, &sealed);
         let path = &sealed.artifact.path;
         let is_bundle = self.out.as_ref().is_some_and(|out| out.form == OutForm::Bundle && out.path == *path);
