@@ -112,6 +112,7 @@ impl Preparation {
             approvals,
         });
         let recording = RecordingConfig {
+            fork: None,
             writer: recorder.event_writer(),
             log,
             policy,
