@@ -29,10 +29,14 @@ mod summary;
 
 use std::ffi::OsString;
 
+pub(super) use agent::FinishedAgent;
 pub(super) use command_words::command_line;
 pub(crate) use command_words::shell_quoted;
 pub(super) use late_secrets::late_secrets_notice;
 pub(crate) use options::RecordArgs;
+pub(super) use seal::{SealedRun, seal};
+pub(super) use signing::RecordingKey;
+pub(super) use start::{RunBeginning, discard, folder_snapshot};
 
 use self::out_path::OutForm;
 use self::start::Preparation;
