@@ -216,13 +216,29 @@ impl ExchangeRecorder {
 
     /// Takes the head of the answer. `version` is the HTTP version as records write it, such as `1.1`.
     pub fn take_head(&mut self, status: u16, version: &'static str, headers: HeaderList<'static>) {
+        self.push_head(status, version, headers, false);
+    }
+
+    /// Takes the head of an answer that comes from the record of another run: no vendor was asked.
+    pub fn take_recorded_head(&mut self, status: u16, headers: HeaderList<'static>) {
+        self.push_head(status, "1.1", headers, true);
+    }
+
+    fn push_head(
+        &mut self,
+        status: u16,
+        version: &'static str,
+        headers: HeaderList<'static>,
+        is_from_record: bool,
+    ) {
         let (is_stream, codings) = (is_stream(&headers), decode::codings(&headers));
         if is_stream {
             self.stream_end = StreamEndDetector::new(self.endpoint, &codings, self.max_body_bytes);
         }
         let is_spooled = is_spooled(self.endpoint, self.enforced.is_some(), status, &headers);
         self.head = Some(AnswerHeadInfo { status, is_stream, codings, is_spooled });
-        self.pending.push(Observation::AnswerHead { status, version: version.into(), headers });
+        let version = version.into();
+        self.pending.push(Observation::AnswerHead { status, version, headers, is_from_record });
     }
 
     /// Returns a future to wait for before more of the body is read; `None` if there is no need to wait.

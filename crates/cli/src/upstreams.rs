@@ -71,6 +71,12 @@ pub(crate) fn routes(
             routes.push(VendorRoute::to(vendor, url));
         }
     }
+    redirect(&mut routes, given);
+    Ok(routes)
+}
+
+/// Leads the routes that are given to their addresses; those that are not there are added.
+pub(crate) fn redirect(routes: &mut Vec<VendorRoute>, given: &[UpstreamArg]) {
     for UpstreamArg { name, url } in given {
         match routes.iter_mut().find(|route| route.name == *name) {
             // The last one given counts.
@@ -78,7 +84,6 @@ pub(crate) fn routes(
             None => routes.push(named_route(name, url.clone())),
         }
     }
-    Ok(routes)
 }
 
 /// Returns the routes under which a run was recorded, because their paths are part of its requests. `recorded` are the names and URLs

@@ -88,14 +88,24 @@ fn own_variables(route: &str) -> [String; 2] {
 ///
 /// Each variable stays, because agents look for it, and its dummy has the shape of its vendor's keys, because agents choose by that. Two
 /// variables with one value have one dummy. A vendor without any key gets a dummy one if it has interfaces of its own, or if
-/// `is_called` returns true for its name, because its client does not start without a key.
+/// `is_called` returns true for its name, because its client does not start without a key. A variable stays as it is if `keeps` returns
+/// true for its name, and so does every other one with its value.
 pub(crate) fn replace_credentials(
     environment: &mut Vec<(OsString, OsString)>,
     is_called: impl Fn(&str) -> bool,
+    keeps: impl Fn(&str) -> bool,
 ) -> Vec<String> {
+    let kept: Vec<OsString> = environment
+        .iter()
+        .filter(|(name, value)| !value.is_empty() && keeps(&name.to_string_lossy()))
+        .map(|(_, value)| value.clone())
+        .collect();
     let mut dummies: Vec<(OsString, String)> = Vec::new();
     for (name, value) in environment.iter_mut() {
-        if is_secret_variable(&name.to_string_lossy(), value.as_encoded_bytes()) && !value.is_empty() {
+        if is_secret_variable(&name.to_string_lossy(), value.as_encoded_bytes())
+            && !value.is_empty()
+            && !kept.contains(value)
+        {
             let known = dummies.iter().find(|(known, _)| known == value).map(|(_, dummy)| dummy.clone());
             let dummy = known.unwrap_or_else(|| {
                 Vendor::dummy_credential(&name.to_string_lossy(), &value.to_string_lossy())
@@ -181,7 +191,7 @@ mod tests {
             ("MONKEYS", "3"),
             ("A_TOKEN", ""),
         ]);
-        let dummies = replace_credentials(&mut after, |vendor| vendor == "groq");
+        let dummies = replace_credentials(&mut after, |vendor| vendor == "groq", |_| false);
         let of = |vendor: Vendor, name: &str, like: &str| Some(vendor.dummy_key(name, like));
         let after_of = |name: &str| value(&after, name).map(str::to_owned);
         let openai = of(Vendor::OPENAI, "OPENAI_API_KEY", "sk-svcacct-");

@@ -12,6 +12,7 @@ mod lifecycle {
     mod disks;
     mod enforced;
     mod exits;
+    mod forks;
     mod formats;
     mod killed;
     mod kills;

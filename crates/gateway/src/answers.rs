@@ -11,6 +11,22 @@ pub trait AnswerSource: fmt::Debug + Send + Sync {
     fn answer(&self, request: &ServedRequest<'_>) -> ServedReply;
 }
 
+/// Source of answers for a run that goes on from another one: some of its requests have recorded answers, and the gateway records
+/// the new run.
+pub trait ForkSource: fmt::Debug + Send + Sync {
+    /// Returns the treatment of a request. May block, as [`AnswerSource::answer`] may.
+    fn answer(&self, request: &ServedRequest<'_>) -> ForkReply;
+}
+
+/// Treatment of a request of a run that goes on from another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ForkReply {
+    /// No vendor is asked.
+    Served(ServedReply),
+    /// The request goes to its vendor.
+    Vendor,
+}
+
 /// Request as an agent sent it, decoded.
 #[derive(Clone, Copy)]
 pub struct ServedRequest<'a> {

@@ -24,8 +24,8 @@ use crate::peer;
 pub(crate) enum EofPolicy {
     /// The client may have disconnected; the operating system is asked.
     AskSystem,
-    /// The client is assumed to wait. For replays: their clients live in a network namespace that cannot be
-    /// inspected, and unread answers cost nothing.
+    /// The client is assumed to wait. For replays and runs that go on from others: their clients live in a network namespace that
+    /// cannot be inspected.
     AssumeWaiting,
 }
 

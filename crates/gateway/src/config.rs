@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use reenact_capture::{DEFAULT_MAX_BODY_BYTES, Durability, EnforcedPolicy, EventWriter, Wal};
 
-use crate::answers::AnswerSource;
+use crate::answers::{AnswerSource, ForkSource};
 use crate::route::VendorRoute;
 use crate::upstream::NetworkEnvironment;
 
@@ -46,6 +46,8 @@ pub struct RecordingConfig {
     pub environment: NetworkEnvironment,
     /// Limits of size and time.
     pub limits: GatewayLimits,
+    /// Recorded answers, for a run that goes on from another one. Its policy must be `None`.
+    pub fork: Option<Arc<dyn ForkSource>>,
 }
 
 impl fmt::Debug for RecordingConfig {

@@ -207,9 +207,9 @@ async fn accept_connections(
 async fn serve_connection(socket: TcpStream, server: Arc<Server>, guard: RecordingGuard) {
     // Without `TCP_NODELAY` a small piece, such as one token, waits for the next.
     let _ = socket.set_nodelay(true);
-    let hang_up = match server.handler {
-        RequestHandler::Record(_) => EofPolicy::AskSystem,
-        RequestHandler::Replay(_) => EofPolicy::AssumeWaiting,
+    let hang_up = match &server.handler {
+        RequestHandler::Record(recorder) if !recorder.is_fork() => EofPolicy::AskSystem,
+        RequestHandler::Record(_) | RequestHandler::Replay(_) => EofPolicy::AssumeWaiting,
     };
     let client_timeout = server.limits.client_timeout;
     // A client that sends nothing at all does not keep its descriptor.

@@ -44,7 +44,7 @@ mod route;
 mod token;
 mod upstream;
 
-pub use answers::{AnswerSource, ServedAnswer, ServedReply, ServedRequest};
+pub use answers::{AnswerSource, ForkReply, ForkSource, ServedAnswer, ServedReply, ServedRequest};
 pub use config::{GatewayLimits, GatewayMode, RecordingConfig, ReplayConfig, ReplayPace};
 pub use error::StartError;
 pub use gateway::{Gateway, report_url};

@@ -14,7 +14,7 @@ use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, TRAILER};
 use http::{Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use reenact_capture::decode;
-use reenact_wire::exchange;
+use reenact_wire::{Vendor, exchange};
 use tokio::time::{Instant, Sleep};
 
 use crate::answers::{AnswerSource, ServedAnswer, ServedReply, ServedRequest};
@@ -52,14 +52,7 @@ impl Replayer {
         let in_flight = socket.in_flight();
         let (vendor, at) = (arrival.route.vendor, arrival.received_at);
         match self.look_up(arrival).await.ok_or(AnswerAborted)? {
-            // Agents show the message of a 400 and stop. They take a 404 for a wrong model name, and repeat what fails otherwise.
-            ServedReply::Missing { code, message } => Ok(rejection::vendor_error(
-                vendor,
-                StatusCode::BAD_REQUEST,
-                "invalid_request_error",
-                code,
-                &message,
-            )),
+            ServedReply::Missing { code, message } => Ok(missing_response(vendor, code, &message)),
             ServedReply::Answer(answer) => {
                 replay_response(answer, self.pace, at, socket, in_flight).ok_or(AnswerAborted)
             }
@@ -69,27 +62,42 @@ impl Replayer {
     /// Looks up the reply to a request, on a blocking thread if the body is long. Returns `None` if that thread
     /// panicked.
     async fn look_up(&self, arrival: ReceivedRequest) -> Option<ServedReply> {
-        let (answers, max_body_bytes) = (Arc::clone(&self.answers), self.max_body_bytes);
-        let is_small = arrival.body.len() <= INLINE_BODY_BYTES;
-        let look_up = move || {
-            let headers = header_list(&arrival.headers);
-            // Bytes that could not be decoded were not recorded, and are not looked up.
-            let readable =
-                decode::decode_readable(&decode::codings(&headers), &arrival.body, false, max_body_bytes);
-            answers.answer(&ServedRequest {
-                provider: &arrival.route.name,
-                method: arrival.method.as_str(),
-                path: arrival.path.as_str(),
-                headers: &headers.pairs(),
-                body: &readable.body,
-            })
-        };
-        if is_small { Some(look_up()) } else { tokio::task::spawn_blocking(look_up).await.ok() }
+        let answers = Arc::clone(&self.answers);
+        look_up(&arrival, self.max_body_bytes, move |request| answers.answer(request)).await
     }
 }
 
+/// Calls `answer` with a request, decoded; on a blocking thread if the body is long. Returns `None` if that thread panicked.
+pub(crate) async fn look_up<T: Send + 'static>(
+    arrival: &ReceivedRequest,
+    max_body_bytes: usize,
+    answer: impl FnOnce(&ServedRequest<'_>) -> T + Send + 'static,
+) -> Option<T> {
+    let (route, method, path) = (Arc::clone(&arrival.route), arrival.method.clone(), arrival.path.clone());
+    let (headers, body) = (header_list(&arrival.headers), arrival.body.clone());
+    let is_small = body.len() <= INLINE_BODY_BYTES;
+    let look_up = move || {
+        // Bytes that could not be decoded were not recorded, and are not looked up.
+        let readable = decode::decode_readable(&decode::codings(&headers), &body, false, max_body_bytes);
+        answer(&ServedRequest {
+            provider: &route.name,
+            method: method.as_str(),
+            path: path.as_str(),
+            headers: &headers.pairs(),
+            body: &readable.body,
+        })
+    };
+    if is_small { Some(look_up()) } else { tokio::task::spawn_blocking(look_up).await.ok() }
+}
+
+/// Makes the response to a request without a recorded answer.
+pub(crate) fn missing_response(vendor: Vendor, code: &str, message: &str) -> Response<ClientBody> {
+    // Agents show the message of a 400 and stop. They take a 404 for a wrong model name, and repeat what fails otherwise.
+    rejection::vendor_error(vendor, StatusCode::BAD_REQUEST, "invalid_request_error", code, message)
+}
+
 /// Makes a response of a recorded answer; `None` if the recorded request got none.
-fn replay_response(
+pub(crate) fn replay_response(
     recorded: ServedAnswer,
     pace: ReplayPace,
     started_at: Instant,
@@ -117,7 +125,7 @@ fn replay_response(
 }
 
 /// Converts recorded headers. Pairs that are not valid headers, which a recorder never writes, are dropped.
-fn header_map(headers: &[(String, String)]) -> HeaderMap {
+pub(crate) fn header_map(headers: &[(String, String)]) -> HeaderMap {
     let mut map = HeaderMap::with_capacity(headers.len());
     for (name, value) in headers {
         // A recorded header is valid, unless the record was made elsewhere.

@@ -207,6 +207,7 @@ async fn what_the_environment_says_wrong() {
     let start = |environment, root: &str| {
         let (writer, limits) = (run.event_writer(), GatewayLimits::default());
         let work = GatewayMode::Record(Box::new(RecordingConfig {
+            fork: None,
             writer,
             log: None,
             durability: reenact_record::Durability::Process,

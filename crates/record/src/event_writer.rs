@@ -253,7 +253,7 @@ impl EventWriter {
             ended_by: answer.ended_by,
             http,
             latency_ms: milliseconds(answer.latency),
-            source: EventSource::Observed,
+            source: if answer.is_from_record { EventSource::Imported } else { EventSource::Observed },
             status: answer.status.map(u64::from),
             step_id: *step,
             ttft_ms: answer.ttft.map(milliseconds),

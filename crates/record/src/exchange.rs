@@ -169,6 +169,8 @@ pub struct RawAnswer<'a> {
     pub latency: Duration,
     /// Decoded bytes that the agent got; `None` if it got the whole body.
     pub delivered: Option<&'a [u8]>,
+    /// True if the answer comes from the record of another run, and no vendor was asked.
+    pub is_from_record: bool,
 }
 
 impl Default for RawAnswer<'_> {
@@ -188,6 +190,7 @@ impl Default for RawAnswer<'_> {
             ttft: None,
             latency: Duration::ZERO,
             delivered: None,
+            is_from_record: false,
         }
     }
 }

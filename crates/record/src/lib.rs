@@ -88,6 +88,7 @@ pub use record_env::RecordEnv;
 pub use recorder::{Ended, Recorder, Recording, RunStatus};
 pub use recorder_builder::RecorderBuilder;
 pub use redaction::Redaction;
+pub use reenact_formats::rer::payload::ForkMode;
 /// Durable files, randomness and storage as values. A [`RecordEnv`] is made of them.
 pub use reenact_keys::{durable, randomness, storage};
 pub use run_id::RunId;
@@ -95,7 +96,7 @@ pub use run_state::RunCounts;
 pub use run_store::{RunFile, RunFileFault, RunStore, RunStoreError, StoredRun};
 pub use spool::Spool;
 pub use start::{ArtifactTarget, RunStart};
-pub use surroundings::{AgentSetting, RecordedAgent, RepositoryState, RunPlaces};
+pub use surroundings::{AgentSetting, RecordedAgent, RecordedParent, RepositoryState, RunPlaces};
 pub use tool::{EventSource, RawToolCall, RawToolResult, ToolChannel};
 pub use withhold::Withhold;
 

@@ -19,7 +19,7 @@ use crate::payload::quote;
 use crate::policy_engine::PolicyMode;
 use crate::redaction::Redaction;
 use crate::run_id::RunId;
-use crate::surroundings::{AgentSetting, RecordedAgent, RepositoryState, RunPlaces};
+use crate::surroundings::{AgentSetting, RecordedAgent, RecordedParent, RepositoryState, RunPlaces};
 
 /// Parameters of a run. They hold secrets, so there is no `Debug`.
 #[derive(Clone)]
@@ -51,6 +51,8 @@ pub struct RunStart<'a> {
     pub capture: CaptureMode,
     /// Repository that the working folder is in.
     pub repository: Option<RepositoryState<'a>>,
+    /// Run that this one goes on from.
+    pub parent: Option<RecordedParent<'a>>,
 }
 
 impl RunStart<'_> {
@@ -70,6 +72,7 @@ impl RunStart<'_> {
             settings: &[],
             capture: CaptureMode::Cooperative,
             repository: None,
+            parent: None,
         }
     }
 }

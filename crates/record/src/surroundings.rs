@@ -6,8 +6,8 @@ use std::path::Path;
 
 use reenact_formats::rer::envelope::permission::EnvelopeEnforcement;
 use reenact_formats::rer::payload::{
-    Agent, AgentLogin, CaptureMode, Environment, EventSource, ObserverEffect, PAYLOADS_VERSION,
-    RedactionPack, RunStarted, WorkTree,
+    Agent, AgentLogin, CaptureMode, Environment, EventSource, ForkMode, ObserverEffect, PAYLOADS_VERSION,
+    ParentRun, RedactionPack, RunStarted, WorkTree,
 };
 use reenact_json::Digest;
 
@@ -56,6 +56,19 @@ pub struct RepositoryState<'a> {
     pub is_clean: Option<bool>,
 }
 
+/// Run that another one goes on from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordedParent<'a> {
+    /// Id of the run.
+    pub run_id: &'a str,
+    /// Digest of the signed content of its record, if the format has one.
+    pub digest: Option<Digest>,
+    /// Step of the run behind which it need not be followed.
+    pub step_id: &'a str,
+    /// Way in which the new run goes on.
+    pub mode: ForkMode,
+}
+
 /// Values of a run's first event, `rer.run.started`, masked.
 pub(crate) struct RunStartedEvent {
     command: Vec<MaskedText>,
@@ -70,6 +83,7 @@ pub(crate) struct RunStartedEvent {
     settings: Vec<(MaskedText, MaskedText)>,
     capture: CaptureMode,
     repository: Option<(Option<MaskedText>, Option<bool>)>,
+    parent: Option<MaskedParent>,
 }
 
 /// Agent of a run, masked.
@@ -77,6 +91,14 @@ struct MaskedAgent {
     name: MaskedText,
     version: Option<MaskedText>,
     login: AgentLogin,
+}
+
+/// Parent of a run, masked.
+struct MaskedParent {
+    run_id: MaskedText,
+    digest: Option<Digest>,
+    step_id: MaskedText,
+    mode: ForkMode,
 }
 
 impl RunStartedEvent {
@@ -104,6 +126,12 @@ impl RunStartedEvent {
             repository: start
                 .repository
                 .map(|found| (found.commit.map(|commit| masks.text(commit)), found.is_clean)),
+            parent: start.parent.map(|parent| MaskedParent {
+                run_id: masks.text(parent.run_id),
+                digest: parent.digest,
+                step_id: masks.text(parent.step_id),
+                mode: parent.mode,
+            }),
             ..Self::recovered(envelope, start.policy_mode, masks)
         }
     }
@@ -127,6 +155,7 @@ impl RunStartedEvent {
             settings: Vec::new(),
             capture: CaptureMode::Cooperative,
             repository: None,
+            parent: None,
         }
     }
 
@@ -151,6 +180,12 @@ impl RunStartedEvent {
             .repository
             .as_ref()
             .map(|(commit, clean)| WorkTree { clean: *clean, commit: commit.as_ref() });
+        let parent = self.parent.as_ref().map(|parent| ParentRun {
+            digest: parent.digest,
+            mode: parent.mode,
+            run_id: &parent.run_id,
+            step_id: &parent.step_id,
+        });
         let started = RunStarted {
             agent,
             capture: Some(self.capture),
@@ -161,6 +196,7 @@ impl RunStartedEvent {
             files,
             import: None,
             observer: Some(observer).filter(|observer| !observer.is_empty()),
+            parent,
             payloads: Some(PAYLOADS_VERSION),
             redaction: RedactionPack { digest: self.pack_digest, pack: &self.pack },
             runtime_version: env!("CARGO_PKG_VERSION"),

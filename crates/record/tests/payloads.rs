@@ -12,8 +12,9 @@ use reenact_formats::rer::seal::Signer;
 use reenact_json::{Digest, Limits, Value};
 use reenact_record::{
     AgentReport, AgentSetting, ArtifactTarget, CallKind, ChangedFiles, Chunk, EndedBy, EventSource,
-    EventWriter, ExchangeCall, RawAnswer, RawRequest, RawToolCall, RawToolResult, RecordError, RecordedAgent,
-    Recorder, RepositoryState, RunCounts, RunEnd, RunPlaces, RunStart, ToolChannel,
+    EventWriter, ExchangeCall, ForkMode, RawAnswer, RawRequest, RawToolCall, RawToolResult, RecordError,
+    RecordedAgent, RecordedParent, Recorder, RepositoryState, RunCounts, RunEnd, RunPlaces, RunStart,
+    ToolChannel,
 };
 use reenact_secrets::RulePack;
 use reenact_testkit::fixture::TestDir;
@@ -278,6 +279,12 @@ fn surroundings_and_outcome_are_as_agreed() {
         agent: Some(RecordedAgent { name: "codex", version: Some("0.166.0"), login: AgentLogin::OAuth }),
         settings: &[AgentSetting { set: "-c x=planted-secret", why: "its calls come here" }],
         repository: Some(RepositoryState { commit: Some("00c0ffee"), is_clean: Some(true) }),
+        parent: Some(RecordedParent {
+            run_id: "0198-planted-secret",
+            digest: Some(Digest::of(b"1")),
+            step_id: "s4",
+            mode: ForkMode::Live,
+        }),
         ..RunStart::new(id)
     };
     let recorder = Recorder::builder(&folder, &key()).env(fixed_env().clone()).begin(&start).unwrap();
@@ -303,7 +310,9 @@ fn surroundings_and_outcome_are_as_agreed() {
         r#"{"agent":{"login":"oauth","name":"codex","version":"0.166.0"},"capture":"cooperative","#,
         r#""folder":"/work/[masked:environment:1]","home":"/home/me","#,
         r#""runtimes":{},"temp":"/tmp"},"files":{"clean":true,"commit":"00c0ffee"},"#,
-        r#""observer":[{"set":"-c x=[masked:environment:1]","why":"its calls come here"}],"payloads":2,"#,
+        r#""observer":[{"set":"-c x=[masked:environment:1]","why":"its calls come here"}],"parent":{"digest":"#,
+        r#","mode":"live","run_id":"0198-[masked:environment:1]","step_id":"s4"},"payloads":2,"#,
+        &one.to_string(),
     ] {
         assert!(started.contains(part), "{part} is not in {started}");
     }

@@ -58,7 +58,7 @@ pub use match_level::{LevelCounts, MatchLevel};
 pub use miss::{Closest, Miss, MissCause, RepeatedMiss};
 pub use options::{MatchOptions, ReplayClock};
 pub use outcome::{ReplayOutcome, ReplayVerdict, UnusedExchange};
-pub use player::{Player, PlayerReply};
+pub use player::{ForkError, Player, PlayerReply};
 pub use recorded_exchanges::{LoadError, LoadNote};
 pub use reenact_run::Chunk;
 pub use replay_record::ReplayRecord;

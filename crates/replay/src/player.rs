@@ -26,7 +26,7 @@ use crate::options::MatchOptions;
 use crate::outcome::{ReplayOutcome, UnusedExchange};
 use crate::recorded_exchanges::{self, LoadError, LoadNote, RecordedExchanges};
 use crate::request::{MaskedPlayerRequest, PlayerRequest};
-use crate::request_key::{self, FoundBy};
+use crate::request_key::{self, FoundBy, RequestKey};
 use crate::served::ServedExchanges;
 
 /// Player of a recorded run: serves each recorded answer once, to the request that it was recorded for.
@@ -41,6 +41,8 @@ pub struct Player {
     recorded_window: Option<TimeWindow>,
     /// Forms of the recorded requests, once one is needed.
     forms: OnceLock<FormIndex>,
+    /// Way in which the run goes on from its record; `None` for a replay that ends with it.
+    fork: Option<Fork>,
     redactor: Mutex<Redactor>,
     state: Mutex<PlayerState>,
 }
@@ -71,6 +73,27 @@ struct PlayerState {
     rebuilt: usize,
     found_by: Option<FoundBy>,
     misses: MissList,
+}
+
+/// Way in which a run goes on from its record.
+#[derive(Clone, Copy)]
+enum Fork {
+    /// Every request without a recorded answer goes to its vendor.
+    Anywhere,
+    /// Requests do so once this exchange was served; it is the last one that is.
+    After(usize),
+}
+
+/// Reason for which a run cannot go on from its record as asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ForkError {
+    /// The step is no request, or the run has no such step.
+    #[error("it is no step with a request and an answer")]
+    NoExchange,
+    /// Answers may be given more than once.
+    #[error("answers of this record may be given more than once, so that they end with no step")]
+    Repeatable,
 }
 
 /// Exchange that was found, and how.
@@ -132,6 +155,7 @@ impl Player {
             started_at: MatchOptions::default().now(),
             options: MatchOptions::default(),
             forms: OnceLock::new(),
+            fork: None,
             redactor: Mutex::new(Redactor::new(pack)),
             state: Mutex::new(state),
         })
@@ -146,6 +170,33 @@ impl Player {
         }
         self.options = options;
         self
+    }
+
+    /// Lets requests without a recorded answer go to their vendor ([`Player::fork_answer`]).
+    ///
+    /// With `last_step` only after that step was served: exchanges behind it are not served at all, and until then a request
+    /// without a recorded answer is a miss.
+    ///
+    /// # Errors
+    /// If there is no exchange of that step, or answers of the record may be given more than once, so that no step ends them.
+    pub fn going_live(mut self, last_step: Option<&str>) -> Result<Self, ForkError> {
+        let fork = match last_step {
+            None => Fork::Anywhere,
+            Some(step_id) => {
+                let last = self.exchanges.index_of_step(step_id).ok_or(ForkError::NoExchange)?;
+                if self.exchanges.is_repeatable() {
+                    return Err(ForkError::Repeatable);
+                }
+                let mut state = self.state();
+                for at in last + 1..self.exchanges.entries.len() {
+                    state.served.mark(at);
+                }
+                drop(state);
+                Fork::After(last)
+            }
+        };
+        self.fork = Some(fork);
+        Ok(self)
     }
 
     /// Registers a value that stands in for a secret: wherever a request contains the value, it is masked by
@@ -175,12 +226,63 @@ impl Player {
     /// again. Everything else is a [`Miss`].
     pub fn answer(&self, incoming: &PlayerRequest<'_>) -> PlayerReply {
         let masked = incoming.masked(&mut lock(&self.redactor));
-        let keys = request_key::requested_keys(&masked, incoming, &self.exchanges.parts);
+        let (key, found) = self.find(&masked, incoming);
+        found.unwrap_or_else(|cause| self.miss(&masked, key, cause))
+    }
+
+    /// Returns the recorded answer to a request as [`Player::answer`] does; `None` if there is none and the request goes to its
+    /// vendor, as [`Player::going_live`] allows.
+    pub fn fork_answer(&self, incoming: &PlayerRequest<'_>) -> Option<PlayerReply> {
+        let masked = incoming.masked(&mut lock(&self.redactor));
+        let (key, found) = self.find(&masked, incoming);
+        match found {
+            // A request that got no answer when it was recorded has none to be given.
+            Ok(PlayerReply::Hit(answer)) if answer.status.is_none() && self.is_live() => None,
+            Ok(hit) => Some(hit),
+            Err(_) if self.is_live() => None,
+            Err(cause) => Some(self.miss(&masked, key, cause)),
+        }
+    }
+
+    /// Returns true if requests without a recorded answer go to their vendor from now on.
+    fn is_live(&self) -> bool {
+        match self.fork {
+            None => false,
+            Some(Fork::Anywhere) => true,
+            Some(Fork::After(last)) => self.state().served.is_served(last),
+        }
+    }
+
+    /// Counts a request without a recorded answer. Without a `cause` the closest recorded request is searched.
+    fn miss(&self, masked: &MaskedPlayerRequest<'_>, key: Digest, cause: Option<MissCause>) -> PlayerReply {
+        match cause {
+            Some(cause) => self.record_miss(masked, key, cause),
+            None => self.miss_unrecorded(masked, key),
+        }
+    }
+
+    /// Searches the answer to a request, and counts it as served. Returns it with the key of the request; the cause is `None` where
+    /// the closest recorded request tells more.
+    fn find(
+        &self,
+        masked: &MaskedPlayerRequest<'_>,
+        incoming: &PlayerRequest<'_>,
+    ) -> (Digest, Result<PlayerReply, Option<MissCause>>) {
+        let keys = request_key::requested_keys(masked, incoming, &self.exchanges.parts);
         let key = keys.first().map_or_else(|| masked.exact_key(), |(_, digest)| *digest);
+        (key, self.find_by_keys(masked, incoming, &keys))
+    }
+
+    fn find_by_keys(
+        &self,
+        masked: &MaskedPlayerRequest<'_>,
+        incoming: &PlayerRequest<'_>,
+        keys: &[RequestKey],
+    ) -> Result<PlayerReply, Option<MissCause>> {
         let found = keys.iter().find_map(|key| Some((key.0, self.exchanges.group_of(key)?)));
         // Places are told by the conversations so far, those that were found by equal bytes included.
         let mut form =
-            (self.options.last_level == MatchLevel::Position).then(|| self.form_of(&masked)).flatten();
+            (self.options.last_level == MatchLevel::Position).then(|| self.form_of(masked)).flatten();
         let next = found.and_then(|(part, group)| {
             let at = self.exchanges.take_next(group, &mut self.state().served)?;
             Some((
@@ -196,35 +298,30 @@ impl Player {
             if let Some(form) = &form {
                 self.state().threads.add(form, at);
             }
-            return self.serve(at, found, &masked, incoming, key);
+            return self.serve(at, found, masked, incoming);
         }
-        form = form.or_else(|| self.form_of(&masked));
+        form = form.or_else(|| self.form_of(masked));
         for last in [MatchLevel::Moved, MatchLevel::Tools] {
             match form.as_ref().map(|form| self.take_by_form(form, last.min(self.options.last_level))) {
                 Some(Taken::One(at, level)) => {
                     let found = FoundExchange { level, part: FoundBy::Request, is_ambiguous: false };
-                    return self.serve(at, found, &masked, incoming, key);
+                    return self.serve(at, found, masked, incoming);
                 }
-                Some(Taken::Several(cause)) => return self.record_miss(&masked, key, cause),
+                Some(Taken::Several(cause)) => return Err(Some(cause)),
                 Some(Taken::Nothing) | None => {}
             }
             // A denied request is told by its order alone, so that it comes before what tools may have changed.
-            if let Some(denied) = self.replay_denial(&masked, incoming) {
-                return denied;
+            if let Some(denied) = self.replay_denial(masked, incoming) {
+                return Ok(denied);
             }
         }
         if let Some(at) = form.as_ref().and_then(|form| self.take_by_place(form)) {
             let found =
                 FoundExchange { level: MatchLevel::Position, part: FoundBy::Request, is_ambiguous: false };
-            return self.serve(at, found, &masked, incoming, key);
+            return self.serve(at, found, masked, incoming);
         }
-        match found {
-            Some((_, group)) => {
-                let recorded = self.exchanges.members(group).len();
-                self.record_miss(&masked, key, MissCause::AskedMoreOften { recorded })
-            }
-            None => self.miss_unrecorded(&masked, key),
-        }
+        Err(found
+            .map(|(_, group)| MissCause::AskedMoreOften { recorded: self.exchanges.members(group).len() }))
     }
 
     /// Serves the answer of an exchange that was taken.
@@ -234,9 +331,8 @@ impl Player {
         found: FoundExchange,
         masked: &MaskedPlayerRequest<'_>,
         incoming: &PlayerRequest<'_>,
-        key: Digest,
-    ) -> PlayerReply {
-        let Some(exchange) = self.exchanges.exchange(at) else { return self.miss_unrecorded(masked, key) };
+    ) -> Result<PlayerReply, Option<MissCause>> {
+        let exchange = self.exchanges.exchange(at).ok_or(None)?;
         match RecordedAnswer::for_request(incoming, exchange.step_id().into_owned(), exchange.answer()) {
             Ok(answer) => {
                 let differing = (found.level > MatchLevel::Exact && !self.state().differing.is_full())
@@ -250,11 +346,11 @@ impl Player {
                 if found.level > MatchLevel::Exact {
                     state.differing.add(differing);
                 }
-                PlayerReply::Hit(Arc::new(answer))
+                Ok(PlayerReply::Hit(Arc::new(answer)))
             }
             Err(why) => {
                 let step_id = Shown::new(&exchange.step_id()).to_string();
-                self.record_miss(masked, key, MissCause::NoAnswer { step_id, why })
+                Err(Some(MissCause::NoAnswer { step_id, why }))
             }
         }
     }

@@ -341,6 +341,12 @@ impl RecordedExchanges {
         self.is_repeatable
     }
 
+    /// Returns the index of the exchange of a step.
+    pub(crate) fn index_of_step(&self, step_id: &str) -> Option<usize> {
+        (0..self.entries.len())
+            .find(|at| self.exchange(*at).is_some_and(|exchange| exchange.step_id() == step_id))
+    }
+
     /// Returns the exchange at an index into [`RecordedExchanges::entries`].
     pub(crate) fn exchange(&self, at: usize) -> Option<Exchange<'_>> {
         self.run.exchange(self.entries.get(at)?.event_index)

@@ -185,6 +185,13 @@ impl<'r> Exchange<'r> {
         reader::read_answer(returned, endpoint)
     }
 
+    /// Returns true if the request was seen in this run and its answer came from the record of another one: no vendor was asked, and
+    /// nothing was spent. In a record that was converted, both came from elsewhere.
+    pub fn is_answered_from_record(&self) -> bool {
+        let returned = self.returned.as_ref().and_then(Event::source);
+        returned == Some(EventSource::Imported) && self.called.source() == Some(EventSource::Observed)
+    }
+
     /// Returns the message of the answer: the recorded one, or the body parsed by the rules of the endpoint;
     /// `None` if the answer cannot be read or the endpoint is unknown.
     pub fn message(&self) -> Option<reenact_wire::ModelAnswer> {

@@ -58,7 +58,7 @@ pub use reenact_formats::rer::EventType;
 pub use reenact_formats::rer::payload::{Chunk, EndedBy, EventSource};
 pub use run::Run;
 pub use summary::Summary;
-pub use surroundings::{StandardInput, Surroundings};
+pub use surroundings::{ParentFacts, StandardInput, Surroundings};
 pub use timeline::Timeline;
 pub use tool::{JsonText, ToolUse};
 pub use unreadable::UnreadablePayload;

@@ -34,6 +34,8 @@ pub struct Summary {
     pub models: BTreeMap<String, ModelUse>,
     /// Number of requests whose answer did not come to its end, or never came.
     pub incomplete: usize,
+    /// Number of requests that were answered from the record of another run. They are counted among the calls, and cost nothing.
+    pub from_record: usize,
     /// Number of requests and answers that cannot be read, withheld ones included.
     pub unreadable: usize,
     /// Number of payloads that are withheld.
@@ -158,6 +160,8 @@ impl Summary {
                 Ok(answer) => !answer.complete,
                 Err(_) => exchange.returned.is_none(),
             });
+            let is_from_record = exchange.is_answered_from_record();
+            self.from_record += usize::from(is_from_record);
             if exchange.kind == ExchangeKind::Model {
                 let name = request.as_ref().ok().and_then(|request| request.model.clone());
                 let price = request.as_ref().ok().and_then(|request| vendor_rates(run, request, prices));
@@ -165,6 +169,9 @@ impl Summary {
                     request.as_ref().is_ok_and(is_free) || price.is_some_and(|(_, rates)| rates.is_free());
                 let model = self.models.entry(name.unwrap_or_default().into_owned()).or_default();
                 model.calls += 1;
+                if is_from_record {
+                    continue;
+                }
                 let mut is_counted = is_free;
                 if let (Ok(request), Ok(answer)) = (request, answer) {
                     let message = match &answer.recorded_message {

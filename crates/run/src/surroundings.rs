@@ -8,8 +8,9 @@ use std::borrow::Cow;
 use base64ct::{Base64, Encoding};
 use reenact_formats::rer::EventType;
 use reenact_formats::rer::payload::{
-    AgentLogin, AgentView, CaptureMode, EnvironmentView, FileChangesView, NetSeenView, ObserverEffectView,
-    PayloadMember, RunEndedView, RunStartedView, StdinReadView, WorkTreeView,
+    AgentLogin, AgentView, CaptureMode, EnvironmentView, FileChangesView, ForkMode, NetSeenView,
+    ObserverEffectView, ParentRunView, PayloadMember, RunEndedView, RunStartedView, StdinReadView,
+    WorkTreeView,
 };
 use reenact_json::Value;
 
@@ -36,6 +37,8 @@ pub struct Surroundings<'r> {
     pub is_clean: Option<bool>,
     /// Files that changed during the run; `None` if the folder was not looked through.
     pub files: Option<FileChangeFacts<'r>>,
+    /// Run that this one goes on from.
+    pub parent: Option<ParentFacts<'r>>,
     /// SHA-256 of the command's standard output, in hexadecimal.
     pub stdout_sha256: Option<Cow<'r, str>>,
 }
@@ -49,6 +52,19 @@ pub struct AgentFacts<'r> {
     pub version: Option<Cow<'r, str>>,
     /// Way in which the agent logged in.
     pub login: Option<AgentLogin>,
+}
+
+/// Run that another one goes on from. All texts are untrusted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParentFacts<'r> {
+    /// Id of the parent.
+    pub run_id: Cow<'r, str>,
+    /// Digest of the signed content of the parent's record, in hexadecimal.
+    pub digest: Option<Cow<'r, str>>,
+    /// Step of the parent behind which it need not be followed.
+    pub step_id: Option<Cow<'r, str>>,
+    /// Way in which the run goes on; `None` for a word that is not known.
+    pub mode: Option<ForkMode>,
 }
 
 /// Files that changed during a run.
@@ -102,6 +118,14 @@ impl<'r> Surroundings<'r> {
         };
         self.observer = started.observer.list("settings", effect).ok().flatten().unwrap_or_default();
         self.capture = started.capture.word();
+        self.parent = started.parent.value().map(ParentRunView::read).and_then(|parent| {
+            Some(ParentFacts {
+                run_id: text(parent.run_id)?,
+                digest: text(parent.digest),
+                step_id: text(parent.step_id),
+                mode: parent.mode.word(),
+            })
+        });
         if let Some(places) = started.environment.value().map(EnvironmentView::read) {
             (self.folder, self.home, self.temp) = (text(places.folder), text(places.home), text(places.temp));
         }

@@ -83,6 +83,7 @@ impl ObservationWriter<'_> {
             ttft: reads.first().map(|(at, _)| *at),
             latency,
             delivered: delivered.as_deref(),
+            is_from_record: head.is_from_record,
         };
         let returned = match &mut body.stored {
             StoredBody::InMemory(body) => self.writer.record_return(&open.step, RawAnswer { body, ..raw }),

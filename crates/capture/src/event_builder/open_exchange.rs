@@ -44,6 +44,8 @@ pub(super) struct AnswerHead {
     pub(super) status: u16,
     pub(super) version: String,
     pub(super) headers: HeaderList<'static>,
+    /// True if the answer comes from the record of another run.
+    pub(super) is_from_record: bool,
 }
 
 /// Part of an answer that its client did not get.
@@ -89,9 +91,9 @@ impl OpenExchange {
     /// Takes a part of the answer: head, piece, trailers, or the note that the rest is withheld.
     pub(super) fn take(&mut self, writer: &EventWriter, observation: Observation<'_>, max_body_bytes: usize) {
         match observation {
-            Observation::AnswerHead { status, version, headers } => {
+            Observation::AnswerHead { status, version, headers, is_from_record } => {
                 let (version, headers) = (version.into_owned(), headers.into_owned());
-                self.head = Some(AnswerHead { status, version, headers });
+                self.head = Some(AnswerHead { status, version, headers, is_from_record });
             }
             Observation::Piece { at, bytes } => {
                 self.last_at = at;

@@ -100,18 +100,42 @@ impl PlannedAgent {
         command: &[OsString],
         routes: &[VendorRoute],
     ) -> Result<Self, CommandError> {
-        let table = table()?;
-        let given: Vec<(String, String)> =
-            routes.iter().map(|route| (route.name.clone(), route.upstream.to_string())).collect();
-        let name = recorded.map(|agent| &*agent.name).filter(|name| table.of_name(name).is_some());
         let kind = recorded.and_then(|agent| agent.login).map(|login| match login {
             AgentLogin::ApiKey => LoginKind::ApiKey,
             AgentLogin::OAuth => LoginKind::Oauth,
             AgentLogin::None => LoginKind::None,
         });
         let login = kind.map(|kind| RecordedLogin { kind, models });
+        Self::led_again(recorded, login.as_ref(), command, routes)
+    }
+
+    /// Finds the agent of a run that goes on from its record: as [`Self::of_record`], with the user's own login.
+    ///
+    /// # Errors
+    ///
+    /// If a row of the user is broken.
+    pub(crate) fn of_fork(
+        recorded: Option<&AgentFacts<'_>>,
+        command: &[OsString],
+        routes: &[VendorRoute],
+    ) -> Result<Self, CommandError> {
+        Self::led_again(recorded, None, command, routes)
+    }
+
+    /// Leads the agent that a record names to the routes of the record. Dummies stand for a recorded login; without one, the agent
+    /// keeps the logins of this machine.
+    fn led_again(
+        recorded: Option<&AgentFacts<'_>>,
+        login: Option<&RecordedLogin>,
+        command: &[OsString],
+        routes: &[VendorRoute],
+    ) -> Result<Self, CommandError> {
+        let table = table()?;
+        let given: Vec<(String, String)> =
+            routes.iter().map(|route| (route.name.clone(), route.upstream.to_string())).collect();
+        let name = recorded.map(|agent| &*agent.name).filter(|name| table.of_name(name).is_some());
         let chosen = name.unwrap_or(options::NO_AGENT);
-        let plan = plan(&table, Some(chosen), command, &given, login.as_ref())?;
+        let plan = plan(&table, Some(chosen), command, &given, login)?;
         let own_routes = plan.iter().flat_map(LaunchPlan::own_routes).collect();
         Ok(Self { plan, variables: Vec::new(), routes: routes.to_vec(), own_routes })
     }

@@ -24,6 +24,14 @@ pub(crate) use self::replayed::{ReplayedOutput, RunningReplayedOutput};
 #[cfg(unix)]
 const MAX_INPUT_BYTES: usize = 10_000_000;
 
+/// Returns true if bytes come to our standard input from a pipe or a file.
+#[cfg(unix)]
+pub(crate) fn is_piped_in() -> bool {
+    use rustix::fs::FileType;
+    let kind = rustix::fs::fstat(rustix::stdio::stdin()).map(|found| FileType::from_raw_mode(found.st_mode));
+    matches!(kind, Ok(FileType::Fifo | FileType::Socket | FileType::RegularFile))
+}
+
 /// What became of the streams of an agent that has ended.
 #[derive(Debug, Default)]
 pub(crate) struct StdioOutcome {

@@ -7,6 +7,7 @@
 mod body_batcher;
 mod filtered_body;
 mod first_frame;
+mod forked;
 mod observations;
 mod recorded_body;
 
@@ -29,6 +30,7 @@ use self::filtered_body::{AnswerFilter, DocumentRuling, UnreadLimits};
 pub(crate) use self::observations::header_list;
 use self::observations::{inbound_request, upstream_end, version_name};
 pub(crate) use self::recorded_body::RecordedBody;
+use crate::answers::{ForkReply, ForkSource};
 use crate::client_body::{AnswerAborted, ClientBody};
 use crate::client_socket::{ClientSocketState, InFlight};
 use crate::config::RecordingConfig;
@@ -49,6 +51,8 @@ pub(crate) struct RecordingProxy {
     upstream: UpstreamClient,
     /// Limits for reading answers that their clients do not get.
     limits: UnreadLimits,
+    /// Recorded answers of the run that this one goes on from.
+    fork: Option<Arc<dyn ForkSource>>,
     /// Dropped with the last connection: filters that still read an answer for the record then stop after
     /// `linger`.
     stop_signal: watch::Sender<()>,
@@ -61,7 +65,8 @@ impl RecordingProxy {
         recording: RecordingConfig,
         warnings: &mut Vec<UpstreamWarning>,
     ) -> Result<Self, StartError> {
-        let RecordingConfig { writer, log, durability, policy, routes, environment, limits } = recording;
+        let RecordingConfig { writer, log, durability, policy, routes, environment, limits, fork } =
+            recording;
         let needs_tls = routes.iter().any(|route| route.upstream.is_https());
         let capture = Capture::start(writer, log, durability, policy, limits.max_answer_bytes)
             .map_err(|error| StartError::Thread(error.kind()))?;
@@ -69,6 +74,7 @@ impl RecordingProxy {
             upstream: UpstreamClient::new(&environment, needs_tls, &limits, warnings)?,
             capture: Arc::new(capture),
             max_body_bytes: limits.max_answer_bytes,
+            fork,
             limits: UnreadLimits {
                 linger: limits.linger,
                 abandoned_time: limits.abandoned_time,
@@ -76,6 +82,11 @@ impl RecordingProxy {
             },
             stop_signal: watch::Sender::new(()),
         })
+    }
+
+    /// Returns true if the run goes on from another one.
+    pub(crate) fn is_fork(&self) -> bool {
+        self.fork.is_some()
     }
 
     /// Returns the recorder of the run.
@@ -124,6 +135,11 @@ impl RecordingProxy {
         guard: RecordingGuard,
     ) -> Result<Response<ClientBody>, AnswerAborted> {
         let in_flight = socket.in_flight();
+        if let Some(fork) = &self.fork
+            && let ForkReply::Served(reply) = self.look_up(fork, &arrival).await.ok_or(AnswerAborted)?
+        {
+            return self.serve_recorded(reply, arrival, socket, in_flight, guard).await;
+        }
         let (vendor, base) = (arrival.route.judged_as(), arrival.route.upstream.base_path());
         let gate = self
             .capture

@@ -130,6 +130,7 @@ impl EnforcedRun {
         let approvals =
             ApprovalQueue::new(recorder.folder(), run_id, self.approvers, Duration::from_secs(600));
         let work = GatewayMode::Record(Box::new(RecordingConfig {
+            fork: None,
             writer: recorder.event_writer(),
             log,
             durability: self.durability,

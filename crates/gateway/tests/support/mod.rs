@@ -199,6 +199,7 @@ impl LiveRun {
             logs.as_ref().map(|logs| recorder.event_writer().create_wal(&logs.place(), run_id).unwrap());
         log.iter().for_each(prepare);
         let work = GatewayMode::Record(Box::new(RecordingConfig {
+            fork: None,
             writer: recorder.event_writer(),
             log,
             durability,

@@ -44,6 +44,8 @@ pub enum Observation<'a> {
         version: Cow<'a, str>,
         /// Headers as they came.
         headers: HeaderList<'a>,
+        /// True if the answer comes from the record of another run, and no vendor was asked.
+        is_from_record: bool,
     },
     /// A piece of an answer's body.
     Piece {
@@ -173,10 +175,11 @@ impl Observation<'_> {
                 Observation::KnownSecret { rule: owned_text(rule), value: owned_bytes(value) }
             }
             Self::Request(request) => Observation::Request(Box::new(request.into_owned())),
-            Self::AnswerHead { status, version, headers } => Observation::AnswerHead {
+            Self::AnswerHead { status, version, headers, is_from_record } => Observation::AnswerHead {
                 status,
                 version: owned_text(version),
                 headers: headers.into_owned(),
+                is_from_record,
             },
             Self::Piece { at, bytes } => Observation::Piece { at, bytes: bytes.into_owned() },
             Self::Trailers { headers } => Observation::Trailers { headers: headers.into_owned() },

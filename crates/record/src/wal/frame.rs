@@ -25,6 +25,8 @@ const UNENFORCED_DECISION: u8 = 13;
 const HEADED_MARK: u8 = 14;
 /// Tag of the mark of a recovery that found the journal too short.
 const JOURNAL_CUT: u8 = 15;
+/// Tag of an answer's head from the record of another run; the fields are those of tag 2.
+const RECORDED_HEAD: u8 = 16;
 /// Mark of an admission with a warning, in place of 1.
 const WARNED_ADMISSION: u8 = 2;
 
@@ -65,8 +67,8 @@ pub(super) fn write<'e>(
             out.extend_from_slice(headers.as_bytes());
             body
         }
-        Observation::AnswerHead { status, version, headers } => {
-            out.push(2);
+        Observation::AnswerHead { status, version, headers, is_from_record } => {
+            out.push(if *is_from_record { RECORDED_HEAD } else { 2 });
             out.extend_from_slice(&status.to_le_bytes());
             put_bytes(out, version.as_bytes())?;
             out.extend_from_slice(headers.as_bytes());
@@ -176,9 +178,10 @@ pub(super) fn read(body: &[u8], sum: u32) -> Option<(u64, Observation<'_>)> {
             let request = InboundRequest { provider, method, path, headers, has_trailers, admission, body };
             Observation::Request(Box::new(request))
         }
-        2 => {
+        tag @ (2 | RECORDED_HEAD) => {
             let status = from.array().map(u16::from_le_bytes)?;
-            Observation::AnswerHead { status, version: from.text()?, headers: from.headers()? }
+            let (version, headers) = (from.text()?, from.headers()?);
+            Observation::AnswerHead { status, version, headers, is_from_record: tag == RECORDED_HEAD }
         }
         3 => Observation::Piece { at: from.time()?, bytes: from.0.into() },
         4 => Observation::Trailers { headers: from.headers()? },

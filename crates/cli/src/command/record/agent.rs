@@ -20,17 +20,17 @@ use crate::stdio::StdioCapture;
 use crate::{hardening, vendors};
 
 /// An agent that has ended, and what must be said about its recording.
-pub(super) struct FinishedAgent {
+pub(in crate::command) struct FinishedAgent {
     /// Exit code or signal of the agent.
-    pub(super) exit: Exit,
+    pub(in crate::command) exit: Exit,
     /// Time from the start of the agent to its end.
-    pub(super) duration: Duration,
+    pub(in crate::command) duration: Duration,
     /// Error of the recorder, if not everything could be recorded. Such a run ends with exit code 125.
-    pub(super) recording_error: Option<String>,
+    pub(in crate::command) recording_error: Option<String>,
     /// Notes of the gateway for the user.
-    pub(super) notes: Vec<String>,
+    pub(in crate::command) notes: Vec<String>,
     /// SHA-256 of what the agent wrote to its standard output, where that is known.
-    pub(super) stdout_sha256: Option<Digest>,
+    pub(in crate::command) stdout_sha256: Option<Digest>,
 }
 
 /// Starts the gateway on a free port of 127.0.0.1, runs the agent behind it until it ends, and stops the gateway.

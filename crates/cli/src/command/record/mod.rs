@@ -29,10 +29,14 @@ mod summary;
 
 use std::ffi::OsString;
 
+pub(super) use agent::FinishedAgent;
 pub(crate) use command_words::shell_quoted;
 pub(super) use command_words::{command_fault, command_line, replay_words};
 pub(super) use late_secrets::late_secrets_notice;
 pub(crate) use options::RecordArgs;
+pub(super) use seal::{SealedRun, seal};
+pub(super) use signing::RecordingKey;
+pub(super) use start::{RunBeginning, discard, folder_snapshot};
 
 use self::out_path::OutForm;
 use self::start::Preparation;
@@ -91,7 +95,8 @@ impl RecordArgs {
             }
         };
         let files = files.and_then(|before| before.changes());
-        let sealed = seal::seal(recorder, &finished, files, &prepared.signing, self)?;
+        let sealed =
+            seal::seal(recorder, &finished, files, &prepared.signing, self.out.as_ref(), self.force)?;
         let code = summary::print(self, &prepared, &finished, &sealed);
         let path = &sealed.artifact.path;
         let is_bundle = self.out.as_ref().is_some_and(|out| out.form == OutForm::Bundle && out.path == *path);

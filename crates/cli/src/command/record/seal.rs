@@ -11,7 +11,6 @@ use reenact_run::OpenedRecord;
 use reenact_verify::{Keys, Options};
 
 use super::agent::{FinishedAgent, run_status};
-use super::options::RecordArgs;
 use super::out_path::{OutForm, OutPath};
 use super::signing::RecordingKey;
 use super::{bundle_out, converted_out};
@@ -19,32 +18,34 @@ use crate::output::{self, CommandError};
 use crate::work_folder::NotSeen;
 
 /// A run that is sealed.
-pub(super) struct SealedRun {
+pub(in crate::command) struct SealedRun {
     /// File or folder that was written last: the artifact, or what `--out` asks for.
-    pub(super) artifact: SealedArtifact,
+    pub(in crate::command) artifact: SealedArtifact,
     /// The artifact or the bundle of it, read back and verified.
-    pub(super) opened: OpenedRecord,
+    pub(in crate::command) opened: OpenedRecord,
     /// Counts of the run.
-    pub(super) counts: RunCounts,
+    pub(in crate::command) counts: RunCounts,
     /// Number of things in the record that have no place in the format of `--out`.
-    pub(super) lost: usize,
+    pub(in crate::command) lost: usize,
     /// Events that hold credentials which became known later.
-    pub(super) late_secrets: Result<LateSecrets, RecordError>,
+    pub(in crate::command) late_secrets: Result<LateSecrets, RecordError>,
     /// Reason for which changed files are not in the record, if they are not.
-    pub(super) unseen_files: Option<NotSeen>,
+    pub(in crate::command) unseen_files: Option<NotSeen>,
 }
 
-/// Ends the run as the agent ended, seals it, verifies it, and makes of it what `--out` asks for.
+/// Ends the run as the agent ended, seals it, verifies it, and makes of it what `out` asks for. With `replace` a file of that name is
+/// overwritten.
 ///
 /// # Errors
 ///
 /// If the run cannot be sealed, or what was written does not verify. The journal stays, and `reenact runs recover` seals it later.
-pub(super) fn seal(
+pub(in crate::command) fn seal(
     recorder: Recorder<Recording>,
     finished: &FinishedAgent,
     files: Result<ChangedFiles, NotSeen>,
     signing: &RecordingKey,
-    options: &RecordArgs,
+    out: Option<&OutPath>,
+    replace: bool,
 ) -> Result<SealedRun, CommandError> {
     let (status, reason) = run_status(finished.exit);
     let counts = recorder.counts();
@@ -66,14 +67,14 @@ pub(super) fn seal(
             "the run is sealed and verified, and its journal is still there: {error}"
         ));
     }
-    let (artifact, opened, lost) = match &options.out {
+    let (artifact, opened, lost) = match out {
         Some(OutPath { path, form: OutForm::Bundle }) => {
-            let artifact = bundle_out::write(sealed, opened, &signing.key, path, options.force)?;
+            let artifact = bundle_out::write(sealed, opened, &signing.key, path, replace)?;
             let (opened, _) = read_back(&artifact, &signing.known)?;
             (artifact, opened, 0)
         }
         Some(OutPath { path, form: OutForm::Converted(to) }) => {
-            let written = converted_out::write(&sealed, opened, &signing.known, *to, path, options.force)?;
+            let written = converted_out::write(&sealed, opened, &signing.known, *to, path, replace)?;
             // The summary is that of the whole run, which the conversion has used up.
             let (opened, _) = read_back(&sealed, &signing.known)?;
             let artifact = SealedArtifact { path: path.clone(), size: written.size, ..sealed };

@@ -11,7 +11,7 @@ use crate::config::UserConfig;
 use crate::output::CommandError;
 
 /// Key that signs the run.
-pub(super) struct RecordingKey {
+pub(in crate::command) struct RecordingKey {
     /// Name in the key store, for the summary.
     pub(super) name: KeyName,
     pub(super) key: SecretKey,
@@ -29,7 +29,7 @@ impl RecordingKey {
     }
 
     /// Loads the key of `--key`, or the default key, which is created if there is none yet.
-    pub(super) fn load(name: Option<&KeyName>) -> Result<Self, CommandError> {
+    pub(in crate::command) fn load(name: Option<&KeyName>) -> Result<Self, CommandError> {
         let store = UserConfig::require()?.key_store();
         if let Some(name) = name {
             let key = store.load(name).map_err(impossible)?;

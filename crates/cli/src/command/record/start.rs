@@ -10,9 +10,10 @@ use reenact_gateway::{EnforcedPolicy, GatewayLimits, NetworkEnvironment, Recordi
 use reenact_keys::KeyName;
 use reenact_record::approval::ApprovalQueue;
 use reenact_record::recorder::Recording;
-use reenact_record::wal::{self, WalDir};
+use reenact_record::wal::{self, Wal, WalDir};
 use reenact_record::{
-    AgentSetting, ArtifactTarget, Recorder, Redaction, RepositoryState, RunId, RunPlaces, RunStart,
+    AgentSetting, ArtifactTarget, PolicyMode, RecordedParent, Recorder, Redaction, RepositoryState, RunId,
+    RunPlaces, RunStart,
 };
 use reenact_wire::price::PriceTable;
 
@@ -86,51 +87,22 @@ impl Preparation {
         options: &RecordArgs,
         environment: &[(OsString, OsString)],
     ) -> Result<(Recorder<Recording>, RecordingConfig), CommandError> {
-        let upstreams: Vec<(String, String)> = self
-            .agent
-            .routes()
-            .iter()
-            .map(|route| (route.name.clone(), route.upstream.to_string()))
-            .collect();
-        let upstreams: Vec<(&str, &str)> =
-            upstreams.iter().map(|(name, url)| (name.as_str(), url.as_str())).collect();
-        let folder = std::env::current_dir().ok();
-        let repository = folder.as_deref().and_then(work_folder::repository);
-        let variable =
-            |name: &str| environment.iter().find(|(known, _)| known == name).map(|(_, value)| value);
-        let home = variable("HOME").filter(|home| !home.is_empty()).map(Path::new);
-        let temp = std::env::temp_dir();
-        let observer = self.agent.observer();
-        let settings: Vec<AgentSetting<'_>> =
-            observer.iter().map(|note| AgentSetting { set: &note.set, why: &note.why }).collect();
-        let start = RunStart {
-            agent: self.agent.recorded(),
-            settings: &settings,
-            repository: repository
-                .as_ref()
-                .map(|found| RepositoryState { commit: found.commit.as_deref(), is_clean: found.is_clean }),
-            places: RunPlaces { folder: folder.as_deref(), home, temp: Some(&temp) },
+        let (recorder, log) = RunBeginning {
+            agent: &self.agent,
             command: &options.command,
             environment,
-            upstreams: &upstreams,
             envelope: self.envelope.as_ref().map(|loaded| loaded.json.as_slice()),
             policy_mode: options.policy_mode.into(),
-            redaction: self.redaction.clone(),
+            redaction: &self.redaction,
             target: options
                 .out
                 .as_ref()
                 .and_then(OutPath::artifact)
                 .map(|path| ArtifactTarget { path: path.to_owned(), replace: options.force }),
-            ..RunStart::new(RunId::generate().map_err(impossible)?)
-        };
-        let store = runs::writable_run_store()?;
-        let recorder = Recorder::builder(&store, &self.signing.key).begin(&start).map_err(impossible)?;
-        // Logs and overlay files hold secrets: those that a killed recorder or recovery left behind do not stay.
-        wal::remove_orphans(&store);
-        overlay::remove_leftovers(&store);
-        // Without memory-backed storage for the log, requests and the ends of answers wait until the journal has them.
-        let log =
-            WalDir::find().and_then(|dir| recorder.event_writer().create_wal(&dir, recorder.run_id()).ok());
+            signing: &self.signing,
+            parent: None,
+        }
+        .begin()?;
         let approvers = self.approvers.iter().map(|(_, approver)| *approver).collect();
         let approvals =
             ApprovalQueue::new(recorder.folder(), recorder.run_id(), approvers, options.approval_timeout);
@@ -140,6 +112,7 @@ impl Preparation {
             approvals,
         });
         let recording = RecordingConfig {
+            fork: None,
             writer: recorder.event_writer(),
             log,
             policy,
@@ -152,12 +125,81 @@ impl Preparation {
     }
 }
 
+/// Parameters of a run that begins, whoever answers its requests.
+pub(in crate::command) struct RunBeginning<'b> {
+    /// Agent of the command, with the routes of its requests.
+    pub(in crate::command) agent: &'b PlannedAgent,
+    pub(in crate::command) command: &'b [OsString],
+    /// Environment whose secrets are masked.
+    pub(in crate::command) environment: &'b [(OsString, OsString)],
+    /// Envelope as JSON; `None` to record without restrictions.
+    pub(in crate::command) envelope: Option<&'b [u8]>,
+    pub(in crate::command) policy_mode: PolicyMode,
+    pub(in crate::command) redaction: &'b Redaction,
+    /// Place of the artifact; `None` for the state folder.
+    pub(in crate::command) target: Option<ArtifactTarget>,
+    pub(in crate::command) signing: &'b RecordingKey,
+    /// Run that this one goes on from.
+    pub(in crate::command) parent: Option<RecordedParent<'b>>,
+}
+
+impl RunBeginning<'_> {
+    /// Begins the run: its folder, its journal, and its log in memory.
+    pub(in crate::command) fn begin(self) -> Result<(Recorder<Recording>, Option<Wal>), CommandError> {
+        let upstreams: Vec<(String, String)> = self
+            .agent
+            .routes()
+            .iter()
+            .map(|route| (route.name.clone(), route.upstream.to_string()))
+            .collect();
+        let upstreams: Vec<(&str, &str)> =
+            upstreams.iter().map(|(name, url)| (name.as_str(), url.as_str())).collect();
+        let folder = std::env::current_dir().ok();
+        let repository = folder.as_deref().and_then(work_folder::repository);
+        let variable =
+            |name: &str| self.environment.iter().find(|(known, _)| known == name).map(|(_, value)| value);
+        let home = variable("HOME").filter(|home| !home.is_empty()).map(Path::new);
+        let temp = std::env::temp_dir();
+        let observer = self.agent.observer();
+        let settings: Vec<AgentSetting<'_>> =
+            observer.iter().map(|note| AgentSetting { set: &note.set, why: &note.why }).collect();
+        let start = RunStart {
+            agent: self.agent.recorded(),
+            settings: &settings,
+            repository: repository
+                .as_ref()
+                .map(|found| RepositoryState { commit: found.commit.as_deref(), is_clean: found.is_clean }),
+            places: RunPlaces { folder: folder.as_deref(), home, temp: Some(&temp) },
+            command: self.command,
+            environment: self.environment,
+            upstreams: &upstreams,
+            envelope: self.envelope,
+            policy_mode: self.policy_mode,
+            redaction: self.redaction.clone(),
+            target: self.target,
+            parent: self.parent,
+            ..RunStart::new(RunId::generate().map_err(impossible)?)
+        };
+        let store = runs::writable_run_store()?;
+        let recorder = Recorder::builder(&store, &self.signing.key).begin(&start).map_err(impossible)?;
+        // Logs and overlay files hold secrets: those that a killed recorder or recovery left behind do not stay.
+        wal::remove_orphans(&store);
+        overlay::remove_leftovers(&store);
+        // Without memory-backed storage for the log, requests and the ends of answers wait until the journal has them.
+        let log =
+            WalDir::find().and_then(|dir| recorder.event_writer().create_wal(&dir, recorder.run_id()).ok());
+        Ok((recorder, log))
+    }
+}
+
 /// Looks through the working folder, so that the files which change during the run can be told.
 ///
 /// # Errors
 ///
 /// If the folder is not to be looked through, such as a home.
-pub(super) fn folder_snapshot(environment: &[(OsString, OsString)]) -> Result<FolderSnapshot, NotSeen> {
+pub(in crate::command) fn folder_snapshot(
+    environment: &[(OsString, OsString)],
+) -> Result<FolderSnapshot, NotSeen> {
     let folder = std::env::current_dir().map_err(|_| NotSeen::Unreadable)?;
     let home = environment.iter().find(|(name, _)| name == "HOME").map(|(_, home)| Path::new(home));
     let own = runs::run_store().map_err(|_| NotSeen::Unreadable)?;
@@ -165,7 +207,7 @@ pub(super) fn folder_snapshot(environment: &[(OsString, OsString)]) -> Result<Fo
 }
 
 /// Removes a run whose agent was not started, and its log.
-pub(super) fn discard(recorder: Recorder<Recording>) {
+pub(in crate::command) fn discard(recorder: Recorder<Recording>) {
     let (folder, run_id) = (recorder.folder().to_owned(), recorder.run_id());
     drop(recorder);
     let _ = std::fs::remove_dir_all(folder);

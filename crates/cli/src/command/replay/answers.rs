@@ -16,19 +16,24 @@ pub(super) struct PlayerAnswers(pub(super) Arc<Player>);
 impl AnswerSource for PlayerAnswers {
     fn answer(&self, request: &ServedRequest<'_>) -> ServedReply {
         let ServedRequest { provider, method, path, headers, body } = *request;
-        match self.0.answer(&PlayerRequest { provider, method, path, headers, body }) {
-            PlayerReply::Miss(miss) => ServedReply::Missing { code: miss::CODE, message: miss.to_string() },
-            PlayerReply::Hit(answer) => {
-                let answer = Arc::unwrap_or_clone(answer);
-                ServedReply::Answer(ServedAnswer {
-                    status: answer.status,
-                    headers: answer.headers,
-                    trailers: answer.trailers,
-                    body: answer.body,
-                    chunks: answer.chunks.iter().map(|chunk| (chunk.at, chunk.length)).collect(),
-                    is_cut: answer.end != AnswerEnd::Complete,
-                })
-            }
+        served_reply(self.0.answer(&PlayerRequest { provider, method, path, headers, body }))
+    }
+}
+
+/// Converts the reply of a player into that of the gateway.
+pub(super) fn served_reply(reply: PlayerReply) -> ServedReply {
+    match reply {
+        PlayerReply::Miss(miss) => ServedReply::Missing { code: miss::CODE, message: miss.to_string() },
+        PlayerReply::Hit(answer) => {
+            let answer = Arc::unwrap_or_clone(answer);
+            ServedReply::Answer(ServedAnswer {
+                status: answer.status,
+                headers: answer.headers,
+                trailers: answer.trailers,
+                body: answer.body,
+                chunks: answer.chunks.iter().map(|chunk| (chunk.at, chunk.length)).collect(),
+                is_cut: answer.end != AnswerEnd::Complete,
+            })
         }
     }
 }

@@ -24,6 +24,11 @@ impl ReplayedInput {
         Some(Self(input.bytes.into_owned()))
     }
 
+    /// Returns the bytes, masked as they were recorded.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     /// Returns the end of a pipe from which the input can be read. A thread writes it until the reader is gone.
     pub(super) fn open(&self) -> io::Result<OwnedFd> {
         let (theirs, mut ours) = io::pipe()?;

@@ -43,7 +43,8 @@ fn parse_path(text: &str) -> Result<PathPattern, String> {
 
 impl MatchArgs {
     /// Returns the options of a replay: those of the command line before those of the project, and the rules of the agent that the
-    /// record names, or else of the one that the command starts.
+    /// record names, or else of the one that the command starts. `last_level` is that of a run that goes on from its record, in place
+    /// of the project's.
     ///
     /// # Errors
     ///
@@ -53,6 +54,7 @@ impl MatchArgs {
         project: ReplaySettings,
         recorded_agent: Option<&str>,
         command: &[OsString],
+        last_level: Option<MatchLevel>,
     ) -> Result<MatchOptions, CommandError> {
         let table = agent::table()?;
         let named = recorded_agent.and_then(|name| table.of_name(name));
@@ -61,7 +63,7 @@ impl MatchArgs {
         let ignored: Vec<PathPattern> = project.ignore.iter().chain(&self.ignore).cloned().collect();
         let rules = MatchRules::new(row, &ignored);
         Ok(MatchOptions {
-            last_level: self.last_level.or(project.last_level).unwrap_or(MatchLevel::Tools),
+            last_level: self.last_level.or(last_level).or(project.last_level).unwrap_or(MatchLevel::Tools),
             accepts_tools: self.accept.is_some() || project.accepts_tools,
             rules: rules.map_err(|error| CommandError::impossible(error.to_string()))?,
             utc_offset: Some(local_offset()),

@@ -14,6 +14,7 @@
 
 mod answers;
 mod bundle;
+mod fork;
 #[cfg(unix)]
 mod input;
 mod matching;
@@ -43,12 +44,15 @@ use reenact_replay::{
 };
 use reenact_run::{EventType, Exit, FormatId, Run, UnreadablePayload};
 use reenact_sandbox::{Isolation, SandboxCommand, SandboxError, SandboxProbe, SandboxReport};
+use reenact_secrets::RulePack;
 
 use self::answers::PlayerAnswers;
+use self::fork::{ForkArgs, ForkSetup};
 use self::matching::{MatchArgs, found_by_phrase};
 use self::refusal::ReplayRefusal;
 use crate::agent::{AgentLaunch, Overlay, PlannedAgent, overlay};
 use crate::child::{self, SignalForwarder};
+use crate::net_seen::NetSampler;
 use crate::output::{self, CommandError};
 use crate::runs::KeyFileArgs;
 use crate::stdio::{ReplayedOutput, RunningReplayedOutput};
@@ -60,10 +64,11 @@ use crate::{hardening, quantity, runs, runtime, settings, upstreams, vendors};
 /// nothing but a gateway that gives the recorded answers; what it asks for that was not recorded is refused, and shown with the
 /// closest that was. Without a command your own runs are replayed with the recorded one, which is printed first; the command of a record
 /// from elsewhere is run only with --recorded-command. The exit code is 0 if the run was reproduced (same
-/// answers, same exit code), 1 if it differed, 2 if it could not be.
+/// answers, same exit code), 1 if it differed, 2 if it could not be. With --live or --from it is the command's own, as that of `record`: what
+/// happens is then recorded as a new run.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  reenact replay\n  reenact replay -- python agent.py\n  reenact replay run.rer.json --key signer.jwk --json -- node agent.js\n  reenact replay 0197 --pace recorded --sandbox require -- ./agent\n  reenact replay --diff -- ./agent\n  reenact replay --bundle failure.tar.gz -- python agent.py"
+    after_help = "Examples:\n  reenact replay\n  reenact replay -- python agent.py\n  reenact replay run.rer.json --key signer.jwk --json -- node agent.js\n  reenact replay 0197 --pace recorded --sandbox require -- ./agent\n  reenact replay --diff -- ./agent\n  reenact replay last --live -- ./agent\n  reenact replay last --from s3 -- ./agent\n  reenact replay --bundle failure.tar.gz -- python agent.py"
 )]
 pub(crate) struct ReplayArgs {
     /// A file or a folder, a run id, the beginning of one, or `last`
@@ -108,6 +113,9 @@ pub(crate) struct ReplayArgs {
     /// Refuse a record unless its key was given or is trusted. Without it, an unknown key is one warning
     #[arg(long, conflicts_with = "bundle")]
     require_trusted: bool,
+
+    #[command(flatten)]
+    fork: ForkArgs,
 
     /// Show the values of requests that were not recorded whole, beside those of the closest recorded request
     #[arg(long)]
@@ -170,8 +178,10 @@ struct RunningAgent {
 struct EndedAgent {
     exit: Exit,
     enforcement: SandboxReport,
-    /// SHA-256 of what the agent wrote to its standard output, if that is compared and was piped.
+    /// SHA-256 of what the agent wrote to its standard output, if that is hashed and was piped.
     stdout_sha256: Option<Digest>,
+    /// Events that could not be recorded, in words.
+    unrecorded: Option<String>,
 }
 
 /// Everything that a replay needs, before the address of the gateway is known.
@@ -190,11 +200,13 @@ struct ReplaySetup {
     token: GatewayToken,
     /// Variables whose values the project has masked (`redaction.known_env`).
     known_env: Vec<String>,
-    /// SHA-256 of the recorded standard output, if that was piped.
-    recorded_stdout: Option<Digest>,
+    /// True if what the agent pipes out is hashed: the record has a digest to compare with, or a new run is recorded.
+    hashes_output: bool,
     /// Recorded standard input of the agent.
     #[cfg(unix)]
     input: Option<input::ReplayedInput>,
+    /// What a run needs that goes on from its record; `None` for a replay.
+    fork: Option<ForkSetup>,
 }
 
 impl ReplayArgs {
@@ -203,12 +215,16 @@ impl ReplayArgs {
         if let Some(path) = &self.bundle {
             return self.run_bundle(path);
         }
+        self.fork.check()?;
         let found = runs::open(&self.run, &self.keys)?;
         let name = found.path.to_string_lossy();
         let name = Shown::whole(&name).to_string();
         self.check_record(&name, &found.report)?;
         self.require_exchanges(&found.run, &name)?;
         let command = self.chosen_command(&found, &name)?;
+        if self.fork.is_asked() {
+            return self.run_fork(&found, &name, command);
+        }
         let (record, enforcement) = self.replay_run(&found.run, &name, command)?;
         self.report_result(&record, &enforcement)
     }
@@ -240,24 +256,10 @@ impl ReplayArgs {
     ) -> Result<(ReplayRecord, SandboxReport), CommandError> {
         let settings::ProjectSettings { redaction, replay: project, .. } = settings::load_current()?;
         let recorded_agent = run.surroundings().agent.map(|agent| agent.name.into_owned());
-        let options = self.matching.options(project, recorded_agent.as_deref(), &command)?;
-        let withheld = withheld_notice(run);
-        let player = Player::load_with_pack(run, redaction.pack()).map_err(|error| {
-            ReplayRefusal::not_loaded(name, &error, withheld.as_deref()).into_error(self.json)
-        })?;
-        if let Some(withheld) = &withheld {
-            output::print_notice(withheld);
-        }
-        for note in player.notes() {
-            output::print_notice(&note.to_string());
-        }
-        if let Some(notice) = surroundings::folder_notice(run) {
-            output::print_notice(&notice);
-        }
-        if let Some(notice) = surroundings::terminal_notice(run, &self.run) {
-            output::print_notice(&notice);
-        }
+        let options = self.matching.options(project, recorded_agent.as_deref(), &command, None)?;
+        let player = self.load_player(run, name, redaction.pack())?;
         let routes = recorded_routes(run)?;
+        let recorded_stdout = run.surroundings().stdout_sha256.and_then(|hex| Digest::from_hex(&hex));
         let agent = run.surroundings().agent;
         let models = run.summary().models.into_keys().collect();
         let setup = ReplaySetup {
@@ -268,15 +270,15 @@ impl ReplayArgs {
             token: GatewayToken::generate().map_err(|error| CommandError::impossible(error.to_string()))?,
             player: Arc::new(player.with_options(options)),
             known_env: redaction.known_env,
-            recorded_stdout: run.surroundings().stdout_sha256.and_then(|hex| Digest::from_hex(&hex)),
+            hashes_output: recorded_stdout.is_some(),
             #[cfg(unix)]
             input: input::ReplayedInput::of(run),
+            fork: None,
         };
         let clock = SystemClock::start();
         let started_at = timestamp(clock.now());
         let player = Arc::clone(&setup.player);
-        let recorded_stdout = setup.recorded_stdout;
-        let EndedAgent { exit, enforcement, stdout_sha256 } =
+        let EndedAgent { exit, enforcement, stdout_sha256, .. } =
             runtime::new()?.block_on(self.run_agent(setup))?;
         let output = recorded_stdout.zip(stdout_sha256);
         let output = output.map(|(recorded, now)| OutputComparison { recorded, now });
@@ -301,6 +303,31 @@ impl ReplayArgs {
         Ok((record, enforcement))
     }
 
+    /// Loads the recorded answers, and prints what is to be known of the record. `name` is printable.
+    ///
+    /// # Errors
+    ///
+    /// If the record holds no answers, or was masked with other rules.
+    fn load_player(&self, run: &Run, name: &str, pack: Arc<RulePack>) -> Result<Player, CommandError> {
+        let withheld = withheld_notice(run);
+        let player = Player::load_with_pack(run, pack).map_err(|error| {
+            ReplayRefusal::not_loaded(name, &error, withheld.as_deref()).into_error(self.json)
+        })?;
+        if let Some(withheld) = &withheld {
+            output::print_notice(withheld);
+        }
+        for note in player.notes() {
+            output::print_notice(&note.to_string());
+        }
+        if let Some(notice) = surroundings::folder_notice(run) {
+            output::print_notice(&notice);
+        }
+        if let Some(notice) = surroundings::terminal_notice(run, &self.run) {
+            output::print_notice(&notice);
+        }
+        Ok(player)
+    }
+
     /// Starts the agent and the gateway, waits for the agent's end, and stops the gateway.
     async fn run_agent(&self, setup: ReplaySetup) -> Result<EndedAgent, CommandError> {
         let signals =
@@ -308,6 +335,11 @@ impl ReplayArgs {
         // Building the sandbox blocks this thread for some milliseconds; no other task is waiting then.
         let RunningAgent { child, gateway, enforcement, overlay: _overlay, output } =
             self.start_agent(&setup)?;
+        gateway.warnings().iter().for_each(|warning| output::print_notice(&warning.to_string()));
+        // In the sandbox there is nothing else to be connected to.
+        let is_open = enforcement.isolation == Isolation::None;
+        let fork = setup.fork.as_ref().filter(|_| is_open);
+        let connections = fork.map(|fork| (fork, NetSampler::start(child.id(), gateway.address())));
         let exit = signals.wait(child).await.map_err(|error| CommandError::impossible(error.to_string()))?;
         // The gateway goes on meanwhile, for processes that the agent left behind.
         let finished = tokio::task::spawn_blocking(move || {
@@ -316,9 +348,14 @@ impl ReplayArgs {
         });
         let (stdout_sha256, notes) = finished.await.unwrap_or_default();
         notes.iter().for_each(|note| output::print_notice(note));
-        // A replay records nothing, so the gateway's error about unrecorded events cannot occur.
-        let _ = gateway.stop().await;
-        Ok(EndedAgent { exit, enforcement, stdout_sha256 })
+        let addresses = connections.map(|(fork, connections)| (fork, connections.finish()));
+        if let Some((fork, addresses)) = addresses.filter(|(_, addresses)| !addresses.is_empty())
+            && let Err(error) = fork.writer.record_net_seen(addresses)
+        {
+            output::print_notice(&format!("connections past the gateway could not be recorded: {error}"));
+        }
+        let unrecorded = gateway.stop().await.err().map(|unrecorded| unrecorded.to_string());
+        Ok(EndedAgent { exit, enforcement, stdout_sha256, unrecorded })
     }
 
     /// Starts the agent inside a sandbox; without one if `--sandbox` allows it.
@@ -421,15 +458,29 @@ impl ReplayArgs {
 
     /// Starts the gateway that answers from the record.
     fn start_gateway(&self, listener: TcpListener, setup: &ReplaySetup) -> Result<Gateway, CommandError> {
+        let mode = match &setup.fork {
+            Some(fork) => {
+                let recording = fork.take_recording().ok_or_else(|| {
+                    CommandError::impossible(
+                        "the sandbox failed after the recorder had begun; try again with --sandbox off",
+                    )
+                })?;
+                GatewayMode::Record(Box::new(recording))
+            }
+            None => GatewayMode::Replay(self.replay_config(setup)),
+        };
+        Gateway::start(listener, setup.token.clone(), mode)
+            .map_err(|error| CommandError::impossible(error.to_string()))
+    }
+
+    /// Returns the settings of a gateway that answers from the record alone.
+    fn replay_config(&self, setup: &ReplaySetup) -> ReplayConfig {
         let pace = match self.pace {
             PaceArg::Instant => ReplayPace::Instant,
             PaceArg::Recorded => ReplayPace::Recorded,
         };
         let answers = Arc::new(PlayerAnswers(Arc::clone(&setup.player)));
-        let replaying =
-            ReplayConfig { answers, pace, routes: setup.routes.clone(), limits: GatewayLimits::default() };
-        Gateway::start(listener, setup.token.clone(), GatewayMode::Replay(replaying))
-            .map_err(|error| CommandError::impossible(error.to_string()))
+        ReplayConfig { answers, pace, routes: setup.routes.clone(), limits: GatewayLimits::default() }
     }
 
     /// Returns command and environment of the agent, led to the gateway at `address` as it was when it was recorded, with dummies
@@ -452,7 +503,12 @@ impl ReplayArgs {
         environment.retain(|(name, _)| name != vendors::REPORT_URL_VARIABLE);
         environment.push((vendors::REPORT_URL_VARIABLE.into(), report.into()));
         setup.player.add_secret(player::rule::KNOWN, setup.token.as_str().as_bytes());
-        for dummy in vendors::replace_credentials(environment, |vendor| setup.called.contains(vendor)) {
+        let keeps = |name: &str| setup.fork.as_ref().is_some_and(|fork| fork.keeps_variable(name));
+        for (_, value) in environment.iter().filter(|(name, _)| keeps(&name.to_string_lossy())) {
+            setup.player.add_secret(player::rule::ENVIRONMENT, value.as_encoded_bytes());
+        }
+        let is_called = |vendor: &str| setup.called.contains(vendor);
+        for dummy in vendors::replace_credentials(environment, is_called, keeps) {
             setup.player.add_secret(player::rule::ENVIRONMENT, dummy.as_bytes());
         }
         // A vendor without a key was given one, which may be a login of another kind.
@@ -479,15 +535,16 @@ impl ReplayArgs {
             let error = |error: std::io::Error| CommandError::impossible(error.to_string());
             command.stdout(output::stderr_handle().map(Stdio::from).map_err(error)?);
         }
-        Ok(setup.recorded_stdout.map(|_| ReplayedOutput::prepare(command, self.json)))
+        Ok(setup.hashes_output.then(|| ReplayedOutput::prepare(command, self.json)))
     }
 
     /// Returns the error for a command that could not be started. `code` (126 or 127) is used with `--pass-exit` only.
     fn spawn_failure(&self, setup: &ReplaySetup, reason: &str, code: u8) -> CommandError {
         let name = setup.command.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let message = format!("{}: cannot be started: {reason}", Shown::whole(&name));
-        // Without --pass-exit the exit code is the verdict, and 126 or 127 would be none.
-        CommandError::Failed { code: if self.pass_exit { code } else { 2 }, message }
+        // Without --pass-exit the exit code of a replay is the verdict, and 126 or 127 would be none.
+        let is_own_code = self.pass_exit || setup.fork.is_some();
+        CommandError::Failed { code: if is_own_code { code } else { 2 }, message }
     }
 
     /// Saves the record of the replay, prints the result, and returns the exit code.
@@ -522,10 +579,9 @@ impl ReplayArgs {
         })
     }
 
-    /// Prints the result to standard error: misses, unused exchanges, the verdict and the isolation.
-    fn print_result(&self, record: &ReplayRecord, enforcement: &SandboxReport) {
-        let outcome = &record.outcome;
-        let ReplayOutcome { misses, missed, unused, ambiguous, rebuilt, found_by, .. } = outcome;
+    /// Prints the requests without a recorded answer.
+    fn print_misses(&self, outcome: &ReplayOutcome) {
+        let misses = &outcome.misses;
         let shown = if self.diff { misses.len() } else { misses.len().min(MAX_SHOWN_MISSES) };
         for miss in misses.iter().take(shown) {
             output::print_notice(&if self.diff { format!("{miss:#}") } else { miss.to_string() });
@@ -536,6 +592,13 @@ impl ReplayArgs {
                 "{requests} without a recorded answer: --diff shows all, the report has them, too"
             ));
         }
+    }
+
+    /// Prints the result to standard error: misses, unused exchanges, the verdict and the isolation.
+    fn print_result(&self, record: &ReplayRecord, enforcement: &SandboxReport) {
+        let outcome = &record.outcome;
+        let ReplayOutcome { missed, unused, ambiguous, rebuilt, found_by, .. } = outcome;
+        self.print_misses(outcome);
         for notice in matching::differing_notices(outcome) {
             output::print_notice(&notice);
         }

@@ -95,7 +95,7 @@ fn shown_command(command: &[String]) -> String {
 
 /// Returns true for a run that was recorded by us: its artifact is the one that our state folder has, its key is one of ours, and
 /// its events were not imported from a record of others.
-fn is_own(found: &OpenedRun) -> Result<bool, CommandError> {
+pub(super) fn is_own(found: &OpenedRun) -> Result<bool, CommandError> {
     let OpenedRun { path, run, report } = found;
     // Whoever imports a record signs it, and its command stays that of others.
     let is_recorded = matches!(report.format_id(), Some(FormatId::Rer | FormatId::RerBundle))

@@ -18,6 +18,11 @@ pub(super) const NOTHING_RECORDED: &str = "E_NOTHING_RECORDED";
 /// Code for a sandbox that is required and that the kernel refuses.
 pub(super) const SANDBOX_REFUSED: &str = "E_SANDBOX_REFUSED";
 
+/// Code for a project whose envelope would not be enforced.
+pub(super) const NOT_ENFORCED: &str = "E_ENVELOPE_NOT_ENFORCED";
+/// Code for a request to a vendor that the recorded run did not call.
+pub(super) const UPSTREAM_NOT_RECORDED: &str = "E_UPSTREAM_NOT_RECORDED";
+
 /// Reason for which a run is not replayed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ReplayRefusal {

@@ -9,6 +9,7 @@ mod recover;
 mod recovery;
 mod removal;
 mod rm;
+mod tree;
 
 use reenact_json::Shown;
 use reenact_record::{RunId, RunStore};
@@ -28,6 +29,7 @@ pub(super) struct RunsArgs {
 #[derive(clap::Subcommand)]
 enum RunsCommand {
     List(list::ListArgs),
+    Tree(tree::TreeArgs),
     Rm(rm::RmArgs),
     Prune(prune::PruneArgs),
     Recover(recover::RecoverArgs),
@@ -38,6 +40,7 @@ impl RunsArgs {
     pub(super) fn run(&self) -> Result<u8, CommandError> {
         match &self.command {
             RunsCommand::List(list) => list.run(),
+            RunsCommand::Tree(tree) => tree.run(),
             RunsCommand::Rm(rm) => rm.run(),
             RunsCommand::Prune(prune) => prune.run(),
             RunsCommand::Recover(recover) => recover.run(),

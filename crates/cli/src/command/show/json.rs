@@ -148,6 +148,7 @@ fn write_exchange(exchange: &Exchange<'_>, kind: &str, bodies: Bodies, object: &
             write_number(object, "status", answer.status);
             object.boolean("stream", answer.is_stream);
             object.boolean("complete", answer.complete);
+            object.boolean("from_record", exchange.is_answered_from_record());
             object.string("ended_by", answer.ended_by.name());
             write_milliseconds(object, "ttft_ms", answer.ttft);
             write_milliseconds(object, "latency_ms", answer.latency);

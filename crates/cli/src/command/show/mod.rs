@@ -71,7 +71,10 @@ impl ShowArgs {
 /// # Errors
 ///
 /// If there is none; the message says which steps the run has.
-fn find_step<'s, 'r>(timeline: &'s Timeline<'r>, name: &str) -> Result<&'s TimelineStep<'r>, CommandError> {
+pub(super) fn find_step<'s, 'r>(
+    timeline: &'s Timeline<'r>,
+    name: &str,
+) -> Result<&'s TimelineStep<'r>, CommandError> {
     timeline.find(name).ok_or_else(|| {
         let mut named = timeline.steps.iter().filter(|step| !step.id.is_empty());
         let range = match (named.next(), named.next_back()) {

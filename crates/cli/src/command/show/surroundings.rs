@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use reenact_json::Shown;
 use reenact_json::print::{self, PrintObjectWriter};
-use reenact_run::Run;
 use reenact_run::surroundings::{FileChangeFacts, StandardInput, Surroundings};
+use reenact_run::{Exchange, Run};
 
 use crate::quantity;
 
@@ -15,6 +15,19 @@ const MAX_ADDRESSES: usize = 6;
 /// Appends the lines of the heading; none for a record that says nothing of its surroundings.
 pub(super) fn push_heading(run: &Run, text: &mut String) {
     let found = run.surroundings();
+    if let Some(parent) = &found.parent {
+        let mode = parent.mode.map_or("?", |mode| mode.name());
+        let step = parent.step_id.as_deref().unwrap_or("?");
+        let (answered, live) = fork_counts(run);
+        let _ = writeln!(
+            text,
+            "parent  {} ({mode}, behind step {}): {} from its record, {}",
+            Shown::new(&parent.run_id),
+            Shown::new(step),
+            quantity::count(answered as u64, "answer"),
+            quantity::count(live as u64, "live call")
+        );
+    }
     if let Some(agent) = &found.agent {
         let version =
             agent.version.as_ref().map(|version| format!(" {}", Shown::new(version))).unwrap_or_default();
@@ -32,6 +45,12 @@ pub(super) fn push_heading(run: &Run, text: &mut String) {
     if let Some(files) = found.files.as_ref().filter(|files| !files.is_empty()) {
         let _ = writeln!(text, "files   {}", files_text(files));
     }
+}
+
+/// Returns how many requests of a run were answered from the record of its parent, and how many were not.
+fn fork_counts(run: &Run) -> (usize, usize) {
+    let answered = run.exchanges().filter(Exchange::is_answered_from_record).count();
+    (answered, run.exchanges().count() - answered)
 }
 
 /// Returns the commit of the working folder, and whether the folder was as that commit has it: `, at 0123456789ab (clean)`.
@@ -119,6 +138,18 @@ pub(super) fn write_members(run: &Run, object: &mut PrintObjectWriter<'_>) {
         Some(files) => write_files(files, object.name("files")),
         None => object.string("files", None),
     }
+    match &found.parent {
+        Some(parent) => {
+            let mut inner = PrintObjectWriter::open(object.name("parent"));
+            inner.string("run_id", &*parent.run_id);
+            inner.string("digest", parent.digest.as_deref());
+            inner.string("step_id", parent.step_id.as_deref());
+            inner.string("mode", parent.mode.map(|mode| mode.name()));
+            inner.close();
+        }
+        None => object.string("parent", None),
+    }
+    object.name("from_record").push_str(&fork_counts(run).0.to_string());
     object.string("stdout_sha256", found.stdout_sha256.as_deref());
     print::write_list(run.seen_addresses(), object.name("addresses"), |(host, port), out| {
         out.push('[');

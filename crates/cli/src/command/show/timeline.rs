@@ -23,7 +23,7 @@ use reenact_json::{Shown, Value};
 use reenact_run::run::Producer;
 use reenact_run::timeline::facts::{BlockedFacts, CallFacts, RecoveryMark};
 use reenact_run::timeline::{StepAction, TimelineStep};
-use reenact_run::{EndedBy, Event, EventPayload, EventType, Run, StandardInput, Summary, ToolUse};
+use reenact_run::{EndedBy, Event, EventPayload, EventType, Exchange, Run, StandardInput, Summary, ToolUse};
 use reenact_verify::render::{self, Tone};
 
 use super::surroundings;
@@ -213,11 +213,19 @@ fn is_gap(step: &TimelineStep<'_>) -> bool {
 /// Returns the lines of a step; the first stands beside its id.
 fn step_lines(step: &TimelineStep<'_>) -> Vec<String> {
     match &step.action {
-        StepAction::Model(exchange) => model_lines(&exchange.facts()),
-        StepAction::Http(exchange) => http_lines(&exchange.facts()),
+        StepAction::Model(exchange) => with_origin(exchange, model_lines(&exchange.facts())),
+        StepAction::Http(exchange) => with_origin(exchange, http_lines(&exchange.facts())),
         StepAction::Tool(tool) => tool_lines(tool),
         StepAction::Other(event) => event_lines(event),
     }
+}
+
+/// Adds to the first line of an exchange that its answer came from the record of the parent, if it did.
+fn with_origin(exchange: &Exchange<'_>, mut lines: Vec<String>) -> Vec<String> {
+    if let Some(first) = lines.first_mut().filter(|_| exchange.is_answered_from_record()) {
+        first.push_str(", from the parent's record");
+    }
+    lines
 }
 
 /// Returns the lines of a model call: model and answer on the first, then the prompt, an error, the text, and

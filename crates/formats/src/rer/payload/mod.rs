@@ -40,13 +40,13 @@ pub use reported::{
 };
 pub use run::{
     Agent, AgentView, Environment, EnvironmentView, FileChanges, FileChangesView, ObserverEffect,
-    ObserverEffectView, PAYLOADS_VERSION, RedactionPack, RedactionPackView, RunEnded, RunEndedView,
-    RunStarted, RunStartedView, WorkTree, WorkTreeView,
+    ObserverEffectView, PAYLOADS_VERSION, ParentRun, ParentRunView, RedactionPack, RedactionPackView,
+    RunEnded, RunEndedView, RunStarted, RunStartedView, WorkTree, WorkTreeView,
 };
 pub use tool::{ToolCalled, ToolCalledView, ToolReturned, ToolReturnedView};
 pub use vocabulary::{
-    AgentLogin, CaptureMode, Chunk, EndedBy, EventSource, PayloadWord, PolicyDecision, RecoverySource,
-    RunStatus, StepId, ToolChannel,
+    AgentLogin, CaptureMode, Chunk, EndedBy, EventSource, ForkMode, PayloadWord, PolicyDecision,
+    RecoverySource, RunStatus, StepId, ToolChannel,
 };
 pub use writer::{Leaves, PayloadWriter};
 

@@ -1,7 +1,7 @@
 //! Payloads of the beginning and the end of a run.
 
 use super::payload;
-use super::vocabulary::{AgentLogin, CaptureMode, EventSource, RunStatus};
+use super::vocabulary::{AgentLogin, CaptureMode, EventSource, ForkMode, RunStatus};
 
 /// Version of the payloads that this program writes, as `rer.run.started` states it. Payloads of a run that states none
 /// are those of 0.1.0, and are read all the same.
@@ -28,6 +28,8 @@ payload! {
     import: optional json,
     /// Settings that the recorder gave to the agent, and what each is for: a recorded agent may differ by them.
     observer: optional objects(ObserverEffect),
+    /// Run that this one goes on from, if it does.
+    parent: optional object(ParentRun),
     /// Version of the payloads of the run, see [`PAYLOADS_VERSION`]; left out by 0.1.0.
     payloads: optional whole,
     /// Rules by which secrets were masked.
@@ -75,6 +77,20 @@ payload! {
     set: required text,
     /// Reason for it, and what it changes.
     why: required text,
+}
+
+payload! {
+    /// Member `parent` of the first event: the run whose recorded answers this one was given, and how far.
+    ParentRun, ParentRunView in "parent.";
+    /// Digest of the signed content of the parent's record, which is the same for every copy of it; left out if its format has none.
+    digest: optional digest,
+    /// Way in which the run goes on.
+    mode: required word(ForkMode),
+    /// Id of the parent.
+    run_id: required text,
+    /// Step of the parent behind which it need not be followed: with `from` the last one that may be answered from its record, with
+    /// `edit` the first one whose answer was replaced, with `live` its last one.
+    step_id: required text,
 }
 
 payload! {

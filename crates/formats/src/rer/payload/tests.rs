@@ -222,6 +222,7 @@ fn run_started() -> RunStarted<Plain> {
         files: None,
         import: None,
         observer: None,
+        parent: None,
         payloads: None,
         redaction: RedactionPack { digest: Digest::of(b""), pack: "standard" },
         runtime_version: "0.1.0",
@@ -240,6 +241,7 @@ fn the_beginning_of_a_run_names_agent_places_and_files() {
     started.files = Some(WorkTree { clean: Some(false), commit: Some("c0ffee") });
     started.observer =
         Some(vec![ObserverEffect { set: "A=1", why: "so" }, ObserverEffect { set: "B", why: "" }]);
+    started.parent = Some(ParentRun { digest: None, mode: ForkMode::From, run_id: "0198", step_id: "3" });
     started.payloads = Some(PAYLOADS_VERSION);
     let text = written(|out| started.write(out));
     let view = RunStartedView::read(parsed(&text));
@@ -257,7 +259,9 @@ fn the_beginning_of_a_run_names_agent_places_and_files() {
         (files.clean.flag(), files.commit.required_text().as_deref()),
         (Ok(Some(false)), Ok("c0ffee"))
     );
-    let observer = r#""observer":[{"set":"A=1","why":"so"},{"set":"B","why":""}],"payloads":2,"#;
+    let parent = ParentRunView::read(view.parent.required().unwrap());
+    assert_eq!(parent.mode.word(), Some(ForkMode::From));
+    let observer = r#""observer":[{"set":"A=1","why":"so"},{"set":"B","why":""}],"parent":{"mode":"from","run_id":"0198","step_id":"3"},"payloads":2,"#;
     assert!(text.contains(observer), "{text}");
 }
 
@@ -272,7 +276,7 @@ fn the_beginning_of_a_run_of_0_1_0_is_read() {
         )
     );
     let view = RunStartedView::read(parsed(&text));
-    for member in [view.agent, view.capture, view.files, view.observer, view.payloads] {
+    for member in [view.agent, view.capture, view.files, view.observer, view.parent, view.payloads] {
         assert!(member.raw().is_none());
     }
 }

@@ -115,6 +115,17 @@ words! {
 }
 
 words! {
+    /// Way in which a run goes on from another one.
+    ForkMode;
+    /// Requests that the parent's record does not answer went to the vendor.
+    Live = "live",
+    /// Requests behind a step of the parent went to the vendor.
+    From = "from",
+    /// The recorded answer of a step of the parent was replaced.
+    Edit = "edit",
+}
+
+words! {
     /// Way in which an agent proves to its vendor who its user is.
     AgentLogin;
     /// By a key, from a variable or a file.
