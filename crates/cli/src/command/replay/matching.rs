@@ -22,7 +22,7 @@ pub(super) struct MatchArgs {
     #[arg(long, value_name = "WHAT", value_enum)]
     accept: Option<AcceptArg>,
 
-    /// Leave out a member of the requests, such as $.metadata.user_id or $.input[*].id. May be given several times
+    /// Leave out a member of the requests, such as `$.metadata.user_id` or `$.input[*].id`. May be given several times
     #[arg(long, value_name = "PATH", value_parser = parse_path)]
     ignore: Vec<PathPattern>,
 }
