@@ -17,6 +17,7 @@
 //! | `recorded_exchanges` | index of the recorded exchanges by their keys |
 //! | `served` | exchanges that were served so far |
 //! | [`differing`] | exchanges whose requests differed in what their level excuses |
+//! | [`edit`], `signed_part` | replaced answers, and the parts that their vendor wants back unchanged |
 //! | `answer_comparison` | comparison of several records of one answer |
 //! | [`answer`] | recorded answers, ready to be served |
 //! | `denied_call` | calls that policy denied in the recorded run, denied again |
@@ -34,6 +35,7 @@ mod closest;
 mod denied_call;
 pub mod difference;
 pub mod differing;
+pub mod edit;
 mod form;
 pub mod hint;
 mod likeness;
@@ -48,10 +50,12 @@ pub mod replay_record;
 mod request;
 pub mod request_key;
 mod served;
+mod signed_part;
 
 pub use answer::{AnswerEnd, NotServed, RecordedAnswer};
 pub use difference::{RequestDifference, WholeValues};
 pub use differing::DifferingExchange;
+pub use edit::EditError;
 pub use form::rules::MatchRules;
 pub use hint::MissHint;
 pub use match_level::{LevelCounts, MatchLevel};

@@ -14,6 +14,7 @@ use reenact_secrets::{Redactor, RulePack};
 use crate::answer::RecordedAnswer;
 use crate::closest::closest;
 use crate::differing::{DifferingExchange, DifferingList};
+use crate::edit::{EditError, check_edit, edited_answer};
 use crate::form::RequestForm;
 use crate::form::compare::{CompareContext, Substitutions};
 use crate::form::index::{FormIndex, FormMatch};
@@ -43,6 +44,8 @@ pub struct Player {
     forms: OnceLock<FormIndex>,
     /// Way in which the run goes on from its record; `None` for a replay that ends with it.
     fork: Option<Fork>,
+    /// Exchange whose answer is replaced, and the new content.
+    edit: Option<(usize, String)>,
     redactor: Mutex<Redactor>,
     state: Mutex<PlayerState>,
 }
@@ -156,6 +159,7 @@ impl Player {
             options: MatchOptions::default(),
             forms: OnceLock::new(),
             fork: None,
+            edit: None,
             redactor: Mutex::new(Redactor::new(pack)),
             state: Mutex::new(state),
         })
@@ -196,6 +200,22 @@ impl Player {
             }
         };
         self.fork = Some(fork);
+        Ok(self)
+    }
+
+    /// Replaces the recorded answer of a step: by a whole body in its vendor's shape, or by plain text, which becomes the message.
+    /// A later call takes the place of an earlier one.
+    ///
+    /// # Errors
+    /// If there is no such step, its answer is never given, or none can be made of the content; see [`EditError`].
+    pub fn with_edit(mut self, step_id: &str, content: &[u8]) -> Result<Self, EditError> {
+        let at = self.exchanges.index_of_step(step_id).ok_or(EditError::NoExchange)?;
+        if self.state().served.is_served(at) {
+            return Err(EditError::BehindFork);
+        }
+        let content = core::str::from_utf8(content).map_err(|_| EditError::NotText)?;
+        check_edit(&self.exchanges.exchange(at).ok_or(EditError::NoExchange)?, content)?;
+        self.edit = Some((at, content.to_owned()));
         Ok(self)
     }
 
@@ -333,7 +353,14 @@ impl Player {
         incoming: &PlayerRequest<'_>,
     ) -> Result<PlayerReply, Option<MissCause>> {
         let exchange = self.exchanges.exchange(at).ok_or(None)?;
-        match RecordedAnswer::for_request(incoming, exchange.step_id().into_owned(), exchange.answer()) {
+        let step_id = exchange.step_id().into_owned();
+        let answer = match (&self.edit, exchange.answer()) {
+            (Some((edited, content)), Ok(recorded)) if *edited == at => {
+                edited_answer(incoming, step_id, recorded, content)
+            }
+            (_, recorded) => RecordedAnswer::for_request(incoming, step_id, recorded),
+        };
+        match answer {
             Ok(answer) => {
                 let differing = (found.level > MatchLevel::Exact && !self.state().differing.is_full())
                     .then(|| DifferingExchange::of(&exchange, found.level, masked))

@@ -196,8 +196,8 @@ fn the_tree_names_forks_and_unknown_parents() {
     assert_eq!(fork(&project, &["--from", "3"], &[REENACT, "demo-agent"]).code, Some(0));
     assert_eq!(fork(&project, &["--live"], &["sh", "-c", NEW_QUESTION]).code, Some(0));
     let tree = "[..]  completed  [..] demo-agent\n  \
-         [..]  from behind s3 (2 answers from the record)  completed  [..] demo-agent\n    \
-         [..]  live behind s5 (3 answers from the record)  completed  about [..] USD  sh -c [..]\n";
+         [..]  from, behind s3 (2 answers from the record)  completed  [..] demo-agent\n    \
+         [..]  live, behind s5 (3 answers from the record)  completed  about [..] USD  sh -c [..]\n";
     project.run(&["runs", "tree"]).expect(0, tree, "");
     project.run(&["runs", "tree", "last"]).expect(0, tree, "");
     let json = project.run(&["runs", "tree", "--json"]);
@@ -209,7 +209,78 @@ fn the_tree_names_forks_and_unknown_parents() {
     let first = first.member("run_id").unwrap().string().unwrap().into_owned();
     assert_eq!(project.run(&["runs", "rm", "--yes", &first]).code, Some(0));
     let tree = format!(
-        "{first}  unknown: not among your runs\n  [..]  from behind s3 [..]\n    [..]  live behind s5 [..]\n"
+        "{first}  unknown: not among your runs\n  [..]  from, behind s3 [..]\n    [..]  live, behind s5 [..]\n"
     );
     project.run(&["runs", "tree"]).expect(0, &tree, "");
+}
+
+/// The second answer of four is another one: the agent ends there, without a vendor, or asks on with it.
+#[test]
+fn an_edited_answer_goes_on_without_a_vendor_or_with_one() {
+    let (project, recorded) = recorded();
+    let write = |name: &str, text: &str| fs::write(project.folder.path().join(name), text).unwrap();
+    write("answer.txt", "Sorry, there is no flight.\n");
+    let replay = |options: &[&str], agent: &[&str]| {
+        project.run(&[&["replay", "last"], options, &["--"], agent].concat())
+    };
+    let edited = replay(&["--edit", "s3=answer.txt"], &[REENACT, "demo-agent"]);
+    let told = "...\nreenact: 2 answers from the record, 0 calls live, [..] (exit 0); no policy was set → [..]\nreenact: its parent is [..] (edit, of step s3); next: [..]\n";
+    edited.expect(0, "task: [..]\n...\nmodel: Sorry, there is no flight.\n", told);
+    assert_ne!(edited.stdout, recorded.stdout);
+    let [parent, verdict] = shown(&project, "last", ["parent", "verdict"]);
+    assert!(parent.ends_with(r#""step_id":"s3","mode":"edit"}"#) && verdict == r#""intact""#, "{parent}");
+    let keyless = replay(&["--edit", "s1=answer.txt"], &["sh", "-c", "echo $OPENAI_API_KEY"]);
+    assert!(keyless.stdout.starts_with("sk-") && !keyless.stdout.contains(API_KEY), "{}", keyless.stdout);
+    assert_eq!(project.vendor.requests(), []);
+    // What the edited answer leads to is not recorded.
+    let [first] = shown(&project, "last~2", ["run_id"]);
+    let first = first.trim_matches('"');
+    write("call.json", &tool_call());
+    let line = ["replay", first, "--edit", "1=call.json", "--", REENACT, "demo-agent"];
+    project.run(&line).expect(
+        2,
+        "...\n",
+        "...\nreenact: 1 request with no recorded answer (E_REPLAY_MISSING_DEPENDENCY); with --live they go to their vendors\n",
+    );
+    assert_eq!(project.vendor.requests(), []);
+    let upstream = format!("openai={}", project.vendor.base_url(Vendor::OPENAI));
+    let line = [&line[..2], &["--live", "--upstream", &upstream], &line[2..]].concat();
+    let told = "...\nreenact: 1 answer from the record, 1 call live, [..]\nreenact: its parent is [..] (edit, of step s1); next: [..]\n";
+    project.run(&line).expect(0, "...\n", told);
+    assert_eq!(project.vendor.requests().len(), 1);
+}
+
+/// Returns an answer of OpenAI's interface that asks for a tool in another way than the recorded one.
+fn tool_call() -> String {
+    r#"{"id":"c9","object":"chat.completion","created":0,"model":"gpt-5","choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"call_9","type":"function","function":{"name":"search_flights","arguments":"{\"from\":\"Vienna\",\"to\":\"Porto\",\"date\":\"2026-05-12\"}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}"#.to_owned()
+}
+
+#[test]
+fn edits_that_cannot_be_made_start_nothing() {
+    let (project, _) = recorded();
+    fs::write(project.folder.path().join("a.txt"), "x").unwrap();
+    fs::write(project.folder.path().join("b.bin"), b"\xff").unwrap();
+    let before = project.recorded_files();
+    for (options, why) in [
+        (&["--edit", "s1=a.txt", "--edit", "1=a.txt"][..], "--edit s1=a.txt: step s1 is edited twice"),
+        (
+            &["--edit", "s1=a.txt", "--edit", "3=a.txt"],
+            "--edit s1=a.txt: one answer is edited at a time: go on from the new run to edit another",
+        ),
+        (&["--edit", "s1=gone.txt"], "--edit s1=gone.txt: No such file or directory (os error 2)"),
+        (&["--edit", "s1=b.bin"], "--edit s1=b.bin: the new answer is not UTF-8"),
+        (&["--edit", "s2=a.txt"], "step s2 is no request: give the step of one, as `reenact show` prints it"),
+        (&["--edit", "s77=a.txt"], "the run has no step s77; it has s1 to s[..]"),
+        (
+            &["--from", "s1", "--edit", "s3=a.txt"],
+            "--edit s3=a.txt: it lies behind the step from which the run goes on live, so that its answer is never given",
+        ),
+    ] {
+        let line = [&["replay", "last"], options, &["--", "sh", "-c", "touch started"]].concat();
+        project.run(&line).expect(2, "", &format!("...\nreenact: {why}\n"));
+    }
+    let line = ["replay", "last", "--edit", "s1", "--", "true"];
+    project.run(&line).expect(2, "", "error: invalid value 's1' for '--edit <STEP=FILE>': write it as STEP=FILE, such as s3=answer.txt\n...\n");
+    assert!(!project.folder.path().join("started").exists());
+    assert_eq!(project.recorded_files(), before);
 }

@@ -1,5 +1,6 @@
-//! `reenact replay RUN --live` and `--from STEP`: the agent runs again on the recorded answers, requests that the record does not answer
-//! go to their vendors, and all of it is recorded as a new signed run that names its parent.
+//! `reenact replay RUN --live`, `--from STEP` and `--edit STEP=FILE`: the agent runs again on the recorded answers, one of which may be
+//! replaced, and all of it is recorded as a new signed run that names its parent. With the first two, requests that the record does not
+//! answer go to their vendors.
 //!
 //! Real credentials reach the agent only here, and only those of the vendors that the recorded run called. The address of a vendor comes
 //! from the record of one of our own runs; a record from elsewhere could name any address, so that its addresses count only where they are
@@ -8,6 +9,9 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -47,16 +51,41 @@ pub(super) struct ForkArgs {
     #[arg(long, value_name = "STEP", conflicts_with_all = ["bundle", "pass_exit"])]
     from: Option<String>,
 
+    /// Give the content of a file in place of the recorded answer of a step, and record all of it as a new run: a whole body in the
+    /// vendor's shape, or plain text, which becomes the message. With --live or --from what then follows goes to the vendor
+    #[arg(long, value_name = "STEP=FILE", conflicts_with_all = ["bundle", "pass_exit"], value_parser = step_edit)]
+    edit: Vec<StepEdit>,
+
     /// With --live or --from: where a vendor's requests go now, such as openai=URL, if not where the record says. May be given more than
     /// once
     #[arg(long, value_name = "NAME=URL", value_parser = upstreams::upstream)]
     upstream: Vec<UpstreamArg>,
 }
 
+/// Value of `--edit STEP=FILE`.
+#[derive(Debug, Clone)]
+struct StepEdit {
+    step: String,
+    file: PathBuf,
+}
+
+/// Parses `STEP=FILE`, for clap.
+fn step_edit(text: &str) -> Result<StepEdit, &'static str> {
+    match text.split_once('=') {
+        Some((step, file)) if !step.is_empty() && !file.is_empty() => {
+            Ok(StepEdit { step: step.to_owned(), file: file.into() })
+        }
+        _ => Err("write it as STEP=FILE, such as s3=answer.txt"),
+    }
+}
+
+/// Longest file of `--edit`, in bytes: 64 MiB.
+const MAX_EDIT_BYTES: u64 = 64 << 20;
+
 /// Way in which a run goes on from its record, with the step that its own record names.
 struct ForkPoint {
     mode: ForkMode,
-    /// Step of the parent. Untrusted text.
+    /// Step of the parent: the last one that may be answered from its record, or the one whose answer is replaced. Untrusted text.
     step_id: String,
 }
 
@@ -124,6 +153,11 @@ impl ForkSource for ForkAnswers {
 impl ForkArgs {
     /// Returns true if the replay goes on from its record.
     pub(super) fn is_asked(&self) -> bool {
+        self.goes_live() || !self.edit.is_empty()
+    }
+
+    /// Returns true if requests may go to their vendors.
+    fn goes_live(&self) -> bool {
         self.live || self.from.is_some()
     }
 
@@ -131,8 +165,38 @@ impl ForkArgs {
     ///
     /// # Errors
     ///
-    /// If `--from` names no step with a request and an answer, or the record has none.
+    /// If an option names no step with a request and an answer, or the file of `--edit` cannot be given in place of its answer.
     fn apply(&self, run: &Run, player: Player) -> Result<(ForkPoint, Player), CommandError> {
+        let (point, player) = match self.goes_live() {
+            true => {
+                let (point, player) = self.apply_live(run, player)?;
+                (Some(point), player)
+            }
+            false => (None, player),
+        };
+        let Some(StepEdit { step, file }) = self.edit.first() else {
+            return point
+                .map(|point| (point, player))
+                .ok_or_else(|| CommandError::impossible("there is nothing to go on with"));
+        };
+        let name = file.to_string_lossy();
+        let option = format!("--edit {}={}", Shown::new(step), Shown::whole(&name));
+        let step_id = step_of_exchange(run, step)?;
+        if let Some(other) = self.edit.get(1) {
+            let why = match step_of_exchange(run, &other.step)? == step_id {
+                true => format!("step {} is edited twice", Shown::new(&step_id)),
+                false => "one answer is edited at a time: go on from the new run to edit another".to_owned(),
+            };
+            return Err(CommandError::impossible(format!("{option}: {why}")));
+        }
+        let refused = |why: &dyn fmt::Display| CommandError::impossible(format!("{option}: {why}"));
+        let content = read_edit(file).map_err(|error| refused(&error))?;
+        let player = player.with_edit(&step_id, &content).map_err(|error| refused(&error))?;
+        Ok((ForkPoint { mode: ForkMode::Edit, step_id }, player))
+    }
+
+    /// Returns the point of `--live` or `--from`, and the player that lets requests out from there.
+    fn apply_live(&self, run: &Run, player: Player) -> Result<(ForkPoint, Player), CommandError> {
         let refused = |step: &str, why: &dyn fmt::Display| {
             CommandError::impossible(format!("--from {}: {why}", Shown::new(step)))
         };
@@ -147,13 +211,19 @@ impl ForkArgs {
         Ok((ForkPoint { mode: ForkMode::From, step_id }, player))
     }
 
+    /// Returns the last level at which requests are found: where they may go to a vendor instead, other results of tools do not count
+    /// as the same request.
+    fn last_level(&self) -> Option<MatchLevel> {
+        self.goes_live().then_some(MatchLevel::Moved)
+    }
+
     /// Checks that `--upstream` is given with an option that lets requests out.
     ///
     /// # Errors
     ///
     /// If it is not.
     pub(super) fn check(&self) -> Result<(), CommandError> {
-        match self.upstream.is_empty() || self.is_asked() {
+        match self.upstream.is_empty() || self.goes_live() {
             true => Ok(()),
             false => Err(CommandError::impossible(
                 "--upstream has a meaning only with --live or --from: a replay sends nothing anywhere",
@@ -172,6 +242,9 @@ impl ForkArgs {
         name: &str,
     ) -> Result<(Vec<VendorRoute>, BTreeSet<String>), CommandError> {
         let mut routes = recorded_routes(&found.run)?;
+        if !self.goes_live() {
+            return Ok((routes, BTreeSet::new()));
+        }
         let mut live = called_routes(&found.run);
         let given: BTreeSet<String> = self.upstream.iter().map(|given| given.route_and_url().0).collect();
         if !recorded_command::is_own(found)? {
@@ -237,18 +310,18 @@ impl ReplayArgs {
                 reason: "the envelope in reenact.toml is not enforced in a run that goes on from another one"
                     .to_owned(),
                 advice: vec![
-                    "replay without --live and --from, or record anew: reenact record CMD".to_owned(),
+                    "replay without --live, --from and --edit, or record anew: reenact record CMD".to_owned(),
                 ],
             };
             return Err(refusal.into_error(self.json));
         }
         let recorded_agent = run.surroundings().agent.map(|agent| agent.name.into_owned());
         let options =
-            self.matching.options(project, recorded_agent.as_deref(), &command, Some(MatchLevel::Moved))?;
+            self.matching.options(project, recorded_agent.as_deref(), &command, self.fork.last_level())?;
         let player = self.load_player(run, name, redaction.pack())?;
         let (point, player) = self.fork.apply(run, player)?;
         let (routes, live) = self.fork.routes(found, name)?;
-        if surroundings::has_masked_answers(run) {
+        if self.fork.goes_live() && surroundings::has_masked_answers(run) {
             output::print_notice(
                 "answers of the record have masks in place of secrets: where the agent repeats them, its vendor gets the masks",
             );
@@ -362,23 +435,38 @@ impl ReplayArgs {
                 short_id(sealed.artifact.run_id)
             ));
             output::print_notice(&format!(
-                "its parent is {} ({}, behind step {}); next: reenact show last, reenact runs tree last",
+                "its parent is {} ({} step {}); next: reenact show last, reenact runs tree last",
                 Shown::new(parent.id()),
-                point.mode.name(),
+                show::fork_words(Some(point.mode)),
                 Shown::new(&point.step_id)
             ));
         }
         Ok(match (outcome.missed, &finished.recording_error) {
             (1.., _) => {
                 output::print_notice(&format!(
-                    "{} with no recorded answer (E_REPLAY_MISSING_DEPENDENCY) before the run went on",
-                    quantity::count(outcome.missed as u64, "request")
+                    "{} with no recorded answer (E_REPLAY_MISSING_DEPENDENCY){}",
+                    quantity::count(outcome.missed as u64, "request"),
+                    if self.fork.goes_live() {
+                        " before the run went on"
+                    } else {
+                        "; with --live they go to their vendors"
+                    }
                 ));
                 2
             }
             (0, Some(_)) => record::EXIT_RECORDING_FAILED,
             (0, None) => child::shell_exit_code(finished.exit),
         })
+    }
+}
+
+/// Reads the file of `--edit`.
+fn read_edit(file: &Path) -> std::io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    File::open(file)?.take(MAX_EDIT_BYTES + 1).read_to_end(&mut content)?;
+    match content.len() as u64 > MAX_EDIT_BYTES {
+        true => Err(std::io::ErrorKind::FileTooLarge.into()),
+        false => Ok(content),
     }
 }
 

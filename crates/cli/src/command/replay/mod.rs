@@ -64,11 +64,11 @@ use crate::{hardening, quantity, runs, runtime, settings, upstreams, vendors};
 /// nothing but a gateway that gives the recorded answers; what it asks for that was not recorded is refused, and shown with the
 /// closest that was. Without a command your own runs are replayed with the recorded one, which is printed first; the command of a record
 /// from elsewhere is run only with --recorded-command. The exit code is 0 if the run was reproduced (same
-/// answers, same exit code), 1 if it differed, 2 if it could not be. With --live or --from it is the command's own, as that of `record`: what
-/// happens is then recorded as a new run.
+/// answers, same exit code), 1 if it differed, 2 if it could not be. With --live, --from or --edit it is the command's own, as that of
+/// `record`: what happens is then recorded as a new run.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  reenact replay\n  reenact replay -- python agent.py\n  reenact replay run.rer.json --key signer.jwk --json -- node agent.js\n  reenact replay 0197 --pace recorded --sandbox require -- ./agent\n  reenact replay --diff -- ./agent\n  reenact replay last --live -- ./agent\n  reenact replay last --from s3 -- ./agent\n  reenact replay --bundle failure.tar.gz -- python agent.py"
+    after_help = "Examples:\n  reenact replay\n  reenact replay -- python agent.py\n  reenact replay run.rer.json --key signer.jwk --json -- node agent.js\n  reenact replay 0197 --pace recorded --sandbox require -- ./agent\n  reenact replay --diff -- ./agent\n  reenact replay last --live -- ./agent\n  reenact replay last --from s3 -- ./agent\n  reenact replay last --edit s3=answer.txt --live -- ./agent\n  reenact replay --bundle failure.tar.gz -- python agent.py"
 )]
 pub(crate) struct ReplayArgs {
     /// A file or a folder, a run id, the beginning of one, or `last`

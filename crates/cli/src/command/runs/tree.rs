@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 07398f  completed  0.0009 USD  python agent.py
-//!   1b20aa  live behind s4 (2 answers from the record)  completed  0.0004 USD  python agent.py
+//!   1b20aa  live, behind s4 (2 answers from the record)  completed  0.0004 USD  python agent.py
 //! ```
 //!
 //! A run names its parent in its first event, so that every artifact is opened. Start reading at [`TreeArgs::run`].
@@ -12,11 +12,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use reenact_formats::rer::envelope::money::Money;
 use reenact_json::Shown;
 use reenact_json::print::PrintObjectWriter;
-use reenact_record::RunId;
+use reenact_record::{ForkMode, RunId};
 use reenact_run::{Run, Summary};
 use reenact_verify::Options;
 
 use crate::command::record::shell_quoted;
+use crate::command::show;
 use crate::output::{self, CommandError};
 use crate::quantity;
 use crate::runs::run_name::{RunName, short_id};
@@ -62,7 +63,7 @@ struct TreeRun {
 struct TreeParent {
     run_id: String,
     step_id: String,
-    mode: &'static str,
+    mode: Option<ForkMode>,
 }
 
 /// All runs, with the runs that go on from each.
@@ -180,7 +181,7 @@ impl TreeRun {
         let parent = run.surroundings().parent.map(|parent| TreeParent {
             run_id: parent.run_id.into_owned(),
             step_id: parent.step_id.map(|step| step.into_owned()).unwrap_or_default(),
-            mode: parent.mode.map_or("?", |mode| mode.name()),
+            mode: parent.mode,
         });
         Self {
             parent,
@@ -200,8 +201,8 @@ impl TreeRun {
         if let Some(parent) = &self.parent {
             let answers = quantity::count(self.from_record as u64, "answer");
             parts.push(format!(
-                "{} behind {} ({answers} from the record)",
-                parent.mode,
+                "{} {} ({answers} from the record)",
+                show::fork_words(parent.mode),
                 Shown::new(&parent.step_id)
             ));
         }
@@ -227,7 +228,7 @@ impl TreeRun {
                 let mut inner = PrintObjectWriter::open(object.name("parent"));
                 inner.string("run_id", parent.run_id.as_str());
                 inner.string("step_id", parent.step_id.as_str());
-                inner.string("mode", parent.mode);
+                inner.string("mode", parent.mode.map(ForkMode::name));
                 inner.boolean("known", tree.runs.contains_key(&parent.run_id));
                 inner.close();
             }

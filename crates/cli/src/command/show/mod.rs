@@ -16,7 +16,7 @@ use reenact_json::Shown;
 use reenact_run::Timeline;
 use reenact_run::timeline::TimelineStep;
 
-pub(super) use surroundings::addresses_text;
+pub(super) use surroundings::{addresses_text, fork_words};
 
 use crate::output::{self, CommandError};
 use crate::runs;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use reenact_formats::rer::payload::ForkMode;
 use reenact_json::Shown;
 use reenact_json::print::{self, PrintObjectWriter};
 use reenact_run::surroundings::{FileChangeFacts, StandardInput, Surroundings};
@@ -16,12 +17,12 @@ const MAX_ADDRESSES: usize = 6;
 pub(super) fn push_heading(run: &Run, text: &mut String) {
     let found = run.surroundings();
     if let Some(parent) = &found.parent {
-        let mode = parent.mode.map_or("?", |mode| mode.name());
+        let mode = fork_words(parent.mode);
         let step = parent.step_id.as_deref().unwrap_or("?");
         let (answered, live) = fork_counts(run);
         let _ = writeln!(
             text,
-            "parent  {} ({mode}, behind step {}): {} from its record, {}",
+            "parent  {} ({mode} step {}): {} from its record, {}",
             Shown::new(&parent.run_id),
             Shown::new(step),
             quantity::count(answered as u64, "answer"),
@@ -44,6 +45,16 @@ pub(super) fn push_heading(run: &Run, text: &mut String) {
     }
     if let Some(files) = found.files.as_ref().filter(|files| !files.is_empty()) {
         let _ = writeln!(text, "files   {}", files_text(files));
+    }
+}
+
+/// Returns the way in which a run goes on from another one, as words before the name of the step.
+pub(in crate::command) fn fork_words(mode: Option<ForkMode>) -> &'static str {
+    match mode {
+        Some(ForkMode::Live) => "live, behind",
+        Some(ForkMode::From) => "from, behind",
+        Some(ForkMode::Edit) => "edit, of",
+        None => "in a way that is not known, at",
     }
 }
 
