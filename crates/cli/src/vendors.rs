@@ -84,6 +84,14 @@ fn own_variables(route: &str) -> [String; 2] {
     [format!("{name}_BASE_URL"), format!("{name}_API_BASE")]
 }
 
+/// Returns the values of the variables that hold credentials, by their names.
+pub(crate) fn credentials(environment: &[(OsString, OsString)]) -> impl Iterator<Item = &[u8]> {
+    let is_secret = |(name, value): &&(OsString, OsString)| {
+        !value.is_empty() && is_secret_variable(&name.to_string_lossy(), value.as_encoded_bytes())
+    };
+    environment.iter().filter(is_secret).map(|(_, value)| value.as_encoded_bytes())
+}
+
 /// Replaces the credentials in an environment by dummies, and returns the dummies.
 ///
 /// Each variable stays, because agents look for it, and its dummy has the shape of its vendor's keys, because agents choose by that. Two

@@ -124,6 +124,70 @@ fn only_the_keys_of_called_vendors_are_real() {
     assert!(!replayed.contains("real") && !replayed.contains(API_KEY), "{replayed}");
 }
 
+/// A variable that begins with the vendor's name and holds no secret is not masked: the recorded requests are still found.
+#[test]
+fn settings_of_a_called_vendor_are_no_secrets() {
+    let (project, _) = recorded();
+    let upstream = format!("openai={}", project.vendor.base_url(Vendor::OPENAI));
+    let line = ["replay", "last", "--live", "--upstream", &upstream, "--", REENACT, "demo-agent"];
+    let forked = project.command(&line).env("OPENAI_MODEL", "gpt-5").output().unwrap();
+    assert_eq!(project.vendor.requests(), []);
+    let told = String::from_utf8(forked.stderr).unwrap();
+    assert!(told.contains("reenact: 4 answers from the record, 0 calls live, "), "{told}");
+}
+
+/// Without a sandbox the agent could reach anything, and the run is recorded all the same.
+#[test]
+fn a_run_goes_on_without_a_sandbox() {
+    let (project, _) = recorded();
+    let forked = fork(&project, &["--live", "--sandbox", "off"], &["sh", "-c", NEW_QUESTION]);
+    forked.expect(0, "...\n", "...\nreenact: 4 answers from the record, 1 call live, [..]\n...\n");
+    let [verdict, from_record] = shown(&project, "last", ["verdict", "from_record"]);
+    assert_eq!([&*verdict, &*from_record], [r#""intact""#, "4"]);
+    // The exit code is the command's own, and one that cannot be started has that of env(1) and leaves no run.
+    let before = project.recorded_files();
+    let told = "...\nreenact: /nowhere/agent: cannot be started: [..]\n";
+    fork(&project, &["--live"], &["/nowhere/agent"]).expect(127, "", told);
+    assert_eq!(project.recorded_files(), before);
+    assert_eq!(fork(&project, &["--live"], &["sh", "-c", "exit 7"]).code, Some(7));
+}
+
+/// What was piped in when the run was recorded is piped in again, and is in the new record; another input is a gap.
+#[test]
+fn recorded_input_is_given_and_recorded_again() {
+    let mut project = TestProject::new(Script::travel());
+    let agent = ["sh", "-c", "cat; reenact demo-agent"];
+    let piped = |project: &TestProject, line: &[&str], input: &str| {
+        let mut command = project.command(&[line, &["--"], &agent].concat());
+        command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), input.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    piped(&project, &["record", "-q"], "the question\n");
+    project.vendor.stop();
+    let forked = piped(&project, &["replay", "last", "--live"], "another\n");
+    assert!(forked.starts_with("the question\ntask: "), "{forked}");
+    let [from_record, gaps, stdout] = shown(&project, "last", ["from_record", "gaps", "stdout_sha256"]);
+    assert_eq!([&from_record, &gaps], ["4", "0"]);
+    assert_ne!(stdout, "null");
+    project.run(&["show", "last"]).expect(0, "...\n[..]standard input  13 bytes\n...\n", "");
+}
+
+#[test]
+fn the_result_for_programs() {
+    let (project, _) = recorded();
+    let forked = fork(&project, &["--from", "3", "--json"], &[REENACT, "demo-agent"]);
+    assert_eq!(forked.code, Some(0), "{}", forked.stderr);
+    let members = Value::parse(forked.stdout.trim_end().as_bytes(), &Limits::default()).unwrap();
+    let text = |name: &str| String::from_utf8_lossy(members.member(name).unwrap().text()).into_owned();
+    assert_eq!(["live", "missed", "from_record", "exit_code"].map(text), ["1", "0", "2", "0"]);
+    let [run_id] = shown(&project, "last", ["run_id"]);
+    assert_eq!(text("run_id"), run_id);
+}
+
 #[test]
 fn requests_to_other_vendors_than_the_recorded_ones_stay_here() {
     let (project, _) = recorded();

@@ -44,16 +44,16 @@ use crate::{child, quantity, runtime, settings, vendors};
 #[derive(clap::Args)]
 pub(super) struct ForkArgs {
     /// Let requests that the record does not answer go to their vendors, with your keys, and record all of it as a new run
-    #[arg(long, conflicts_with_all = ["bundle", "from", "pass_exit"])]
+    #[arg(long, conflicts_with_all = ["bundle", "from", "pass_exit", "pace", "accept"])]
     live: bool,
 
     /// Give recorded answers up to this step, let every later request go to its vendor, and record all of it as a new run
-    #[arg(long, value_name = "STEP", conflicts_with_all = ["bundle", "pass_exit"])]
+    #[arg(long, value_name = "STEP", conflicts_with_all = ["bundle", "pass_exit", "pace", "accept"])]
     from: Option<String>,
 
     /// Give the content of a file in place of the recorded answer of a step, and record all of it as a new run: a whole body in the
     /// vendor's shape, or plain text, which becomes the message. With --live or --from what then follows goes to the vendor
-    #[arg(long, value_name = "STEP=FILE", conflicts_with_all = ["bundle", "pass_exit"], value_parser = step_edit)]
+    #[arg(long, value_name = "STEP=FILE", conflicts_with_all = ["bundle", "pass_exit", "pace", "accept"], value_parser = step_edit)]
     edit: Vec<StepEdit>,
 
     /// With --live or --from: where a vendor's requests go now, such as openai=URL, if not where the record says. May be given more than
@@ -267,6 +267,8 @@ impl ForkArgs {
         }
         upstreams::redirect(&mut routes, &self.upstream);
         live.extend(given);
+        // A record from elsewhere may say that it called anything: what has no route is no vendor, and has no key.
+        live.retain(|name| routes.iter().any(|route| route.name == *name));
         Ok((routes, live))
     }
 }
@@ -314,6 +316,15 @@ impl ReplayArgs {
                 ],
             };
             return Err(refusal.into_error(self.json));
+        }
+        if run
+            .started()
+            .and_then(|started| started.member("enforcement"))
+            .is_some_and(|word| word.is_string("enforce"))
+        {
+            output::print_notice(
+                "the recorded run was held to an envelope; the one that goes on from it is not",
+            );
         }
         let recorded_agent = run.surroundings().agent.map(|agent| agent.name.into_owned());
         let options =
@@ -505,4 +516,39 @@ fn masked_environment(
     );
     let new = dummies.into_iter().filter(|pair| !inherited.contains(pair));
     inherited.iter().cloned().chain(new).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_of_called_vendors() {
+        let is_kept = |name: &str, routes: &[&str]| {
+            is_credential_of(name, &routes.iter().map(|route| (*route).to_owned()).collect())
+        };
+        for (name, route) in [
+            ("OPENAI_API_KEY", "openai"),
+            ("OPENAI_TOKEN", "openai"),
+            ("GOOGLE_API_KEY", "gemini"),
+            ("ANTHROPIC_AUTH_TOKEN", "anthropic"),
+            ("TOGETHER_AI_API_KEY", "together-ai"),
+        ] {
+            assert!(is_kept(name, &["groq", route]), "{name}");
+            assert!(!is_kept(name, &["groq", "mistral"]), "{name}");
+        }
+        for name in ["OPENAIX_API_KEY", "MY_OPENAI_API_KEY", "openai_api_key", "DB_PASSWORD", ""] {
+            assert!(!is_kept(name, &["openai", "anthropic"]), "{name}");
+        }
+        assert!(!is_kept("OPENAI_API_KEY", &[]));
+    }
+
+    #[test]
+    fn steps_and_their_files() {
+        let edit = |text: &str| step_edit(text).map(|edit| (edit.step, edit.file));
+        assert_eq!(edit("s3=a=b.txt"), Ok(("s3".into(), "a=b.txt".into())));
+        for text in ["s3", "=a", "s3=", ""] {
+            assert_eq!(edit(text), Err("write it as STEP=FILE, such as s3=answer.txt"), "{text}");
+        }
+    }
 }

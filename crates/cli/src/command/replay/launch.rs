@@ -188,12 +188,12 @@ impl ReplayArgs {
         environment.push((vendors::REPORT_URL_VARIABLE.into(), report.into()));
         setup.player.add_secret(player::rule::KNOWN, setup.token.as_str().as_bytes());
         let keeps = |name: &str| setup.fork.as_ref().is_some_and(|fork| fork.keeps_variable(name));
-        for (_, value) in environment.iter().filter(|(name, _)| keeps(&name.to_string_lossy())) {
-            setup.player.add_secret(player::rule::ENVIRONMENT, value.as_encoded_bytes());
-        }
         let is_called = |vendor: &str| setup.called.contains(vendor);
         for dummy in vendors::replace_credentials(environment, is_called, keeps) {
             setup.player.add_secret(player::rule::ENVIRONMENT, dummy.as_bytes());
+        }
+        for kept in vendors::credentials(environment).filter(|_| setup.fork.is_some()) {
+            setup.player.add_secret(player::rule::ENVIRONMENT, kept);
         }
         // A vendor without a key was given one, which may be a login of another kind.
         environment.retain(|(name, _)| !launch.removed_variables.iter().any(|removed| **name == **removed));
@@ -222,7 +222,8 @@ impl ReplayArgs {
         Ok(setup.hashes_output.then(|| ReplayedOutput::prepare(command, self.json)))
     }
 
-    /// Returns the error for a command that could not be started. `code` (126 or 127) is used with `--pass-exit` only.
+    /// Returns the error for a command that could not be started. `code` (126 or 127) is used with `--pass-exit`, and
+    /// for a run that goes on from its record.
     fn spawn_failure(&self, setup: &ReplaySetup, reason: &str, code: u8) -> CommandError {
         let name = setup.command.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let message = format!("{}: cannot be started: {reason}", Shown::whole(&name));
