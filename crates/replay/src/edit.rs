@@ -2,7 +2,7 @@
 //!
 //! What replaces it is a whole body in its vendor's shape, or words, which become the message of a body. Parts that the vendor signed
 //! or encrypted may stay or go, but not change: the vendor gets them back with the next request, and would refuse it. Start reading at
-//! [`edited_answer`].
+//! `edited_answer`.
 
 use std::borrow::Cow;
 

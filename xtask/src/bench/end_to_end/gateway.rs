@@ -232,6 +232,7 @@ impl<'f> GatewayBench<'f> {
             routes,
             environment,
             limits: GatewayLimits::default(),
+            fork: None,
         }));
         let thread = GatewayThread::spawn()?;
         let gateway = thread.start(work)?;
