@@ -51,12 +51,17 @@ impl RecordingProxy {
                 return Ok(missing_response(route.vendor, code, &message));
             }
         };
+        let Some(status) = answer.status else {
+            let why = "the record that this run goes on from holds no answer to it, and no vendor was asked";
+            self.capture.record_gap(&format!("request to {}", route.name), why);
+            return Err(AnswerAborted);
+        };
         let (_, inbound) = split_request(arrival);
         let exchange = match self.capture.begin(inbound, route.upstream.base_path(), None, guard).await {
             Ok(exchange) => exchange,
             Err(refused) => return Ok(denial_response(route.judged_as(), &refused)),
         };
-        let cause = match answer.is_cut || answer.status.is_none() {
+        let cause = match answer.is_cut {
             false => EndCause::Eof,
             true => EndCause::Upstream {
                 by: EndedBy::Upstream,
@@ -65,14 +70,12 @@ impl RecordingProxy {
             },
         };
         let written = exchange.with(|exchange| {
-            if let Some(status) = answer.status {
-                exchange.take_recorded_head(status, header_list(&header_map(&answer.headers)));
-                for piece in pieces(&answer) {
-                    exchange.take_piece(&piece);
-                }
-                if !answer.trailers.is_empty() {
-                    exchange.take_trailers(header_list(&header_map(&answer.trailers)));
-                }
+            exchange.take_recorded_head(status, header_list(&header_map(&answer.headers)));
+            for piece in pieces(&answer) {
+                exchange.take_piece(&piece);
+            }
+            if !answer.trailers.is_empty() {
+                exchange.take_trailers(header_list(&header_map(&answer.trailers)));
             }
             exchange.finish(cause)
         });

@@ -19,8 +19,8 @@ use reenact_formats::rer::approval::Approver;
 use reenact_formats::rer::seal::Signer;
 use reenact_formats::trust::KeyRole;
 use reenact_gateway::{
-    Gateway, GatewayLimits, GatewayMode, GatewayToken, NetworkEnvironment, RecordingConfig, ReplayConfig,
-    ReplayPace, Unrecorded, UpstreamUrl, VendorRoute,
+    ForkSource, Gateway, GatewayLimits, GatewayMode, GatewayToken, NetworkEnvironment, RecordingConfig,
+    ReplayConfig, ReplayPace, Unrecorded, UpstreamUrl, VendorRoute,
 };
 use reenact_keys::SecretKey;
 use reenact_record::wal;
@@ -154,13 +154,27 @@ impl LiveRun {
         let routes = routes(&vendor.root_url());
         Some(Self::start_recording_in(
             &surroundings,
-            routes,
+            (routes, None),
             environment,
             limits,
             Some(logs),
             durability,
             |_| {},
         ))
+    }
+
+    /// Starts a run some of whose requests `fork` answers.
+    pub(crate) fn start_fork(vendor: &ScriptedVendor, fork: Arc<dyn ForkSource>) -> Self {
+        let (environment, limits) = (NetworkEnvironment::default(), GatewayLimits::default());
+        Self::start_recording_in(
+            &RecordEnv::default(),
+            (routes(&vendor.root_url()), Some(fork)),
+            environment,
+            limits,
+            Logs::new(),
+            Durability::Process,
+            |_| {},
+        )
     }
 
     fn start_recording(
@@ -173,7 +187,7 @@ impl LiveRun {
     ) -> Self {
         Self::start_recording_in(
             &RecordEnv::default(),
-            routes,
+            (routes, None),
             environment,
             limits,
             logs,
@@ -184,7 +198,7 @@ impl LiveRun {
 
     fn start_recording_in(
         surroundings: &RecordEnv,
-        routes: Vec<VendorRoute>,
+        (routes, fork): (Vec<VendorRoute>, Option<Arc<dyn ForkSource>>),
         environment: NetworkEnvironment,
         limits: GatewayLimits,
         logs: Option<Logs>,
@@ -199,7 +213,7 @@ impl LiveRun {
             logs.as_ref().map(|logs| recorder.event_writer().create_wal(&logs.place(), run_id).unwrap());
         log.iter().for_each(prepare);
         let work = GatewayMode::Record(Box::new(RecordingConfig {
-            fork: None,
+            fork,
             writer: recorder.event_writer(),
             log,
             durability,
