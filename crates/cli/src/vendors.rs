@@ -4,6 +4,7 @@
 //! agent gets the address of the gateway there, so that no code of the agent changes. A replayed agent also
 //! gets dummy credentials. Start reading at [`agent_environment`].
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 
 use reenact_secrets::command_line::is_secret_variable;
@@ -92,6 +93,39 @@ pub(crate) fn credentials(environment: &[(OsString, OsString)]) -> impl Iterator
     environment.iter().filter(is_secret).map(|(_, value)| value.as_encoded_bytes())
 }
 
+/// Credentials that a replayed agent keeps, because its requests may go to vendors.
+#[derive(Debug, Default)]
+pub(crate) struct KeptCredentials {
+    /// Names of the routes that are live.
+    routes: BTreeSet<String>,
+    /// Variables that hold a login of the agent.
+    variables: BTreeSet<String>,
+}
+
+impl KeptCredentials {
+    /// Keeps the credentials of these routes, and these variables.
+    pub(crate) fn new(routes: BTreeSet<String>, variables: BTreeSet<String>) -> Self {
+        Self { routes, variables }
+    }
+
+    /// Returns true if requests of this route may go to its vendor.
+    pub(crate) fn is_live(&self, route: &str) -> bool {
+        self.routes.contains(route)
+    }
+
+    /// Returns true if a variable is kept: clients of a live route read it, it begins with the name of one, or it holds a login of
+    /// the agent and is the key of no other vendor.
+    fn has_variable(&self, name: &str) -> bool {
+        let is_any_vendors = || VENDORS.into_iter().any(|vendor| vendor.key_variables().contains(&name));
+        (self.variables.contains(name) && !is_any_vendors())
+            || self.routes.iter().any(|route| {
+                let prefix = format!("{}_", route.to_ascii_uppercase().replace('-', "_"));
+                let variables = Vendor::of_name(route).map(Vendor::key_variables).unwrap_or_default();
+                variables.contains(&name) || name.starts_with(&prefix)
+            })
+    }
+}
+
 /// Replaces the credentials in an environment by dummies, and returns the dummies.
 ///
 /// Each variable stays, because agents look for it, and its dummy has the shape of its vendor's keys, because agents choose by that. Two
@@ -101,11 +135,11 @@ pub(crate) fn credentials(environment: &[(OsString, OsString)]) -> impl Iterator
 pub(crate) fn replace_credentials(
     environment: &mut Vec<(OsString, OsString)>,
     is_called: impl Fn(&str) -> bool,
-    keeps: impl Fn(&str) -> bool,
+    real: &KeptCredentials,
 ) -> Vec<String> {
     let kept: Vec<OsString> = environment
         .iter()
-        .filter(|(name, value)| !value.is_empty() && keeps(&name.to_string_lossy()))
+        .filter(|(name, value)| !value.is_empty() && real.has_variable(&name.to_string_lossy()))
         .map(|(_, value)| value.clone())
         .collect();
     let mut dummies: Vec<(OsString, String)> = Vec::new();
@@ -121,7 +155,10 @@ pub(crate) fn replace_credentials(
             dummies.push((std::mem::replace(value, OsString::from(&dummy)), dummy));
         }
     }
-    let needs_key = |vendor: &Vendor| vendor.has_own_interfaces() || is_called(vendor.name());
+    // A vendor that is really asked has the user's own login, which may be a file.
+    let needs_key = |vendor: &Vendor| {
+        !real.is_live(vendor.name()) && (vendor.has_own_interfaces() || is_called(vendor.name()))
+    };
     for names in VENDORS.into_iter().filter(needs_key).map(Vendor::key_variables) {
         let is_set =
             names.iter().any(|key| environment.iter().any(|(name, value)| name == key && !value.is_empty()));
@@ -189,6 +226,38 @@ mod tests {
     }
 
     #[test]
+    fn credentials_of_live_vendors_are_kept() {
+        let kept = |routes: &[&str]| {
+            let routes = routes.iter().map(|route| (*route).to_owned()).collect();
+            let logins = ["CODEX_API_KEY", "MISTRAL_API_KEY"].map(str::to_owned);
+            KeptCredentials::new(routes, logins.into())
+        };
+        for (name, route) in [
+            ("OPENAI_API_KEY", "openai"),
+            ("OPENAI_TOKEN", "openai"),
+            ("GOOGLE_API_KEY", "gemini"),
+            ("ANTHROPIC_AUTH_TOKEN", "anthropic"),
+            ("TOGETHER_AI_API_KEY", "together-ai"),
+        ] {
+            assert!(kept(&["groq", route]).has_variable(name), "{name}");
+            assert!(!kept(&["groq", "mistral"]).has_variable(name), "{name}");
+        }
+        for name in ["OPENAIX_API_KEY", "MY_OPENAI_API_KEY", "openai_api_key", "DB_PASSWORD", ""] {
+            assert!(!kept(&["openai", "anthropic"]).has_variable(name), "{name}");
+        }
+        assert!(kept(&[]).has_variable("CODEX_API_KEY") && !kept(&[]).has_variable("OPENAI_API_KEY"));
+        // The key of a vendor that was not called, although the agent could log in by it.
+        assert!(!kept(&["openai"]).has_variable("MISTRAL_API_KEY"));
+        // A login in a file stays the login: no key is put before it.
+        let mut after = pairs(&[("CODEX_API_KEY", "real"), ("GROQ_API_KEY", "gsk-real")]);
+        replace_credentials(&mut after, |_| true, &kept(&["anthropic"]));
+        assert_eq!(value(&after, "ANTHROPIC_API_KEY"), None);
+        assert_eq!(value(&after, "CODEX_API_KEY"), Some("real"));
+        assert!(value(&after, "OPENAI_API_KEY").is_some_and(|key| key.starts_with("sk-")));
+        assert_ne!(value(&after, "GROQ_API_KEY"), Some("gsk-real"));
+    }
+
+    #[test]
     fn credentials_are_exchanged_for_dummies() {
         let mut after = pairs(&[
             ("OPENAI_API_KEY", "sk-svcacct-real"),
@@ -199,7 +268,7 @@ mod tests {
             ("MONKEYS", "3"),
             ("A_TOKEN", ""),
         ]);
-        let dummies = replace_credentials(&mut after, |vendor| vendor == "groq", |_| false);
+        let dummies = replace_credentials(&mut after, |vendor| vendor == "groq", &KeptCredentials::default());
         let of = |vendor: Vendor, name: &str, like: &str| Some(vendor.dummy_key(name, like));
         let after_of = |name: &str| value(&after, name).map(str::to_owned);
         let openai = of(Vendor::OPENAI, "OPENAI_API_KEY", "sk-svcacct-");

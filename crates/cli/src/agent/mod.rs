@@ -145,6 +145,18 @@ impl PlannedAgent {
         &self.routes
     }
 
+    /// Returns the variables that may hold a login of the agent, as its row names them.
+    ///
+    /// # Errors
+    ///
+    /// If a row of the user is broken.
+    pub(crate) fn login_variables(&self) -> Result<BTreeSet<String>, CommandError> {
+        let table = table()?;
+        let row = self.plan.as_ref().and_then(|plan| table.of_name(&plan.name));
+        let logins = row.into_iter().flat_map(|row| &row.login);
+        Ok(logins.filter_map(|login| login.variable.clone()).collect())
+    }
+
     /// Returns the calls that will not be recorded, each as a line for the user.
     pub(crate) fn unrecorded(&self) -> Vec<String> {
         let calls = self.plan.iter().flat_map(|plan| &plan.unrecorded);

@@ -25,7 +25,6 @@ use reenact_record::{Durability, EventWriter, ForkMode, PolicyMode, RecordedPare
 use reenact_replay::{MatchLevel, Player, PlayerRequest};
 use reenact_run::timeline::StepAction;
 use reenact_run::{Run, Timeline};
-use reenact_wire::Vendor;
 use reenact_wire::price::PriceTable;
 
 use super::answers::served_reply;
@@ -38,6 +37,7 @@ use crate::output::{self, CommandError};
 use crate::runs::OpenedRun;
 use crate::runs::run_name::short_id;
 use crate::upstreams::{self, UpstreamArg};
+use crate::vendors::KeptCredentials;
 use crate::{child, quantity, runtime, settings, vendors};
 
 /// Options by which a replay goes on from its record.
@@ -95,8 +95,8 @@ pub(super) struct ForkSetup {
     recording: Mutex<Option<RecordingConfig>>,
     /// Writer of the new run's events.
     pub(super) writer: EventWriter,
-    /// Names of the routes whose credentials the agent keeps.
-    credentials: BTreeSet<String>,
+    /// Credentials that the agent keeps.
+    pub(super) kept: KeptCredentials,
 }
 
 impl ForkSetup {
@@ -104,21 +104,6 @@ impl ForkSetup {
     pub(super) fn take_recording(&self) -> Option<RecordingConfig> {
         self.recording.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
-
-    /// Returns true if the agent keeps a variable: it holds the credential of a vendor that the recorded run called.
-    pub(super) fn keeps_variable(&self, name: &str) -> bool {
-        is_credential_of(name, &self.credentials)
-    }
-}
-
-/// Returns true if a variable holds the credential of one of these routes: it is one from which clients read it, or begins with the name
-/// of the route.
-fn is_credential_of(name: &str, routes: &BTreeSet<String>) -> bool {
-    routes.iter().any(|route| {
-        let prefix = format!("{}_", route.to_ascii_uppercase().replace('-', "_"));
-        let variables = Vendor::of_name(route).map(Vendor::key_variables).unwrap_or_default();
-        variables.contains(&name) || name.starts_with(&prefix)
-    })
 }
 
 /// Adapter from the gateway's requests to a [`Player`], for a run that goes on from its record.
@@ -338,6 +323,9 @@ impl ReplayArgs {
             );
         }
         let agent = PlannedAgent::of_fork(run.surroundings().agent.as_ref(), &command, &routes)?;
+        // Without a live vendor, no login is needed.
+        let logins = if live.is_empty() { BTreeSet::new() } else { agent.login_variables()? };
+        let kept = KeptCredentials::new(live.clone(), logins);
         let token = GatewayToken::generate().map_err(|error| CommandError::impossible(error.to_string()))?;
         let player = Arc::new(player.with_options(options));
         let signing = RecordingKey::load(None)?;
@@ -345,7 +333,7 @@ impl ReplayArgs {
         let (recorder, log) = RunBeginning {
             agent: &agent,
             command: &command,
-            environment: &masked_environment(&inherited, &live),
+            environment: &masked_environment(&inherited, &kept),
             envelope: None,
             policy_mode: PolicyMode::Enforce,
             redaction: &redaction,
@@ -383,7 +371,7 @@ impl ReplayArgs {
             hashes_output: true,
             #[cfg(unix)]
             input: super::input::ReplayedInput::of(run),
-            fork: Some(ForkSetup { recording: Mutex::new(Some(recording)), writer, credentials: live }),
+            fork: Some(ForkSetup { recording: Mutex::new(Some(recording)), writer, kept }),
         };
         let files = record::folder_snapshot(&inherited);
         let started = Instant::now();
@@ -506,14 +494,10 @@ impl ReplaySetup {
 /// Returns the environment whose secrets are masked in the new run: our own, and the dummies that the agent gets.
 fn masked_environment(
     inherited: &[(OsString, OsString)],
-    live: &BTreeSet<String>,
+    kept: &KeptCredentials,
 ) -> Vec<(OsString, OsString)> {
     let mut dummies = inherited.to_vec();
-    vendors::replace_credentials(
-        &mut dummies,
-        |vendor| live.contains(vendor),
-        |name| is_credential_of(name, live),
-    );
+    vendors::replace_credentials(&mut dummies, |vendor| kept.is_live(vendor), kept);
     let new = dummies.into_iter().filter(|pair| !inherited.contains(pair));
     inherited.iter().cloned().chain(new).collect()
 }
@@ -521,27 +505,6 @@ fn masked_environment(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn credentials_of_called_vendors() {
-        let is_kept = |name: &str, routes: &[&str]| {
-            is_credential_of(name, &routes.iter().map(|route| (*route).to_owned()).collect())
-        };
-        for (name, route) in [
-            ("OPENAI_API_KEY", "openai"),
-            ("OPENAI_TOKEN", "openai"),
-            ("GOOGLE_API_KEY", "gemini"),
-            ("ANTHROPIC_AUTH_TOKEN", "anthropic"),
-            ("TOGETHER_AI_API_KEY", "together-ai"),
-        ] {
-            assert!(is_kept(name, &["groq", route]), "{name}");
-            assert!(!is_kept(name, &["groq", "mistral"]), "{name}");
-        }
-        for name in ["OPENAIX_API_KEY", "MY_OPENAI_API_KEY", "openai_api_key", "DB_PASSWORD", ""] {
-            assert!(!is_kept(name, &["openai", "anthropic"]), "{name}");
-        }
-        assert!(!is_kept("OPENAI_API_KEY", &[]));
-    }
 
     #[test]
     fn steps_and_their_files() {

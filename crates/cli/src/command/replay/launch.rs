@@ -187,9 +187,10 @@ impl ReplayArgs {
         environment.retain(|(name, _)| name != vendors::REPORT_URL_VARIABLE);
         environment.push((vendors::REPORT_URL_VARIABLE.into(), report.into()));
         setup.player.add_secret(player::rule::KNOWN, setup.token.as_str().as_bytes());
-        let keeps = |name: &str| setup.fork.as_ref().is_some_and(|fork| fork.keeps_variable(name));
+        let none = vendors::KeptCredentials::default();
+        let kept = setup.fork.as_ref().map_or(&none, |fork| &fork.kept);
         let is_called = |vendor: &str| setup.called.contains(vendor);
-        for dummy in vendors::replace_credentials(environment, is_called, keeps) {
+        for dummy in vendors::replace_credentials(environment, is_called, kept) {
             setup.player.add_secret(player::rule::ENVIRONMENT, dummy.as_bytes());
         }
         for kept in vendors::credentials(environment).filter(|_| setup.fork.is_some()) {
