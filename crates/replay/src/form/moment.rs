@@ -117,7 +117,8 @@ pub(crate) fn whole_moment(text: &str) -> Option<Moment> {
     (length == text.len()).then_some(moment)
 }
 
-/// Returns the spelling of a moment: digits, names and halves of the day are placeholders.
+/// Returns the spelling of a moment: digits, names and halves of the day are placeholders, and blanks in a row are one, since days of one
+/// digit are padded.
 pub(crate) fn spelling(text: &str) -> String {
     let mut spelling = String::with_capacity(text.len());
     let mut rest = text;
@@ -136,7 +137,9 @@ pub(crate) fn spelling(text: &str) -> String {
             }
             other => (&rest[..other.len_utf8()], other.len_utf8()),
         };
-        spelling.push_str(placeholder);
+        if placeholder != " " || !spelling.ends_with(' ') {
+            spelling.push_str(placeholder);
+        }
         rest = &rest[length..];
     }
     spelling
@@ -577,6 +580,21 @@ mod tests {
             // Not the other way round: each lies in its own run alone.
             assert!(!is_excused(to, from), "{to} → {from}");
         }
+    }
+
+    #[test]
+    fn padded_days_are_spelled_as_others() {
+        for (one, other) in [
+            ("Thu Nov  5 20:53:21 UTC 2026", "Thu Nov 19 20:53:21 UTC 2026"),
+            ("Nov  5 20:53", "Nov 19 20:53"),
+            ("11/5/2026, 2:35:01 PM", "11/19/2026, 11:05:59 AM"),
+            ("May 5, 2026", "November 19, 2026"),
+        ] {
+            assert!(whole_moment(one).is_some() && whole_moment(other).is_some());
+            assert_eq!(spelling(one), spelling(other));
+        }
+        assert_ne!(spelling("2026-11-05"), spelling("2026/11/05"));
+        assert_ne!(spelling("2026-11-05T10:00:00Z"), spelling("2026-11-05 10:00:00"));
     }
 
     #[test]
