@@ -6,7 +6,8 @@
 
 use std::collections::HashMap;
 
-use super::moment::{TimeWindow, could_be, whole_moment};
+use super::moment::{TimeWindow, could_be};
+use super::spelling::whole_moment;
 use super::token::TokenKind;
 use super::{FormToken, RequestForm};
 use crate::match_level::MatchLevel;

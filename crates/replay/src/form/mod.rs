@@ -7,7 +7,8 @@
 //! | module | content |
 //! |---|---|
 //! | [`rules`] | members that change no answer, and words that an agent makes up |
-//! | [`token`], [`moment`] | words that may differ, and dates and times among them |
+//! | [`token`] | words that may differ |
+//! | `spelling`, [`moment`] | dates and times among them, and the moments that they may mean |
 //! | [`compare`] | comparison of two forms with equal skeletons |
 //! | [`index`] | the recorded requests by their skeletons |
 //! | [`thread`] | conversations whose requests extend one another |
@@ -18,6 +19,7 @@ pub(crate) mod compare;
 pub(crate) mod index;
 pub(crate) mod moment;
 pub(crate) mod rules;
+mod spelling;
 pub(crate) mod thread;
 pub(crate) mod token;
 
@@ -286,7 +288,7 @@ impl<'r> FormBuilder<'r> {
         tokens.push(FormToken { kind, is_from_answer: false, text: start..self.texts.len() });
         out.put(&[b'?', kind.code()]);
         if kind == TokenKind::Moment {
-            put_text(out, moment::spelling(text).as_bytes());
+            put_text(out, spelling::spelling(text).as_bytes());
         }
     }
 }

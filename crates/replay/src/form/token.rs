@@ -5,7 +5,7 @@
 
 use core::ops::Range;
 
-use super::moment::{MONTHS, WEEKDAYS, moment_at};
+use super::spelling::{MONTHS, WEEKDAYS, moment_at};
 
 /// Kind of a token, which says under which condition two of them may differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

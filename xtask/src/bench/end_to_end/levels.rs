@@ -3,21 +3,18 @@
 //! `load` is the time to index the run, `first` that of the first answer, for which the forms of all requests are read unless it is
 //! exact.
 
-use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use reenact_formats::rer::seal::Signer;
 use reenact_json::civil;
 use reenact_replay::{MatchLevel, Player, PlayerReply, PlayerRequest};
-use reenact_run::{Run, open};
-use reenact_testkit::fixture::TestKey;
+use reenact_run::Run;
 use reenact_testkit::reply::long_text;
-use reenact_verify::{Keys, Options};
 
 use super::calls::{BenchCallKind, BenchRun, CREDENTIAL, PATH};
 use super::error_text;
 use super::record::exchange;
+use super::replay::sealed_run;
 
 /// Numbers of exchanges in a run.
 const SIZES: [u64; 2] = [2_000, 20_000];
@@ -93,18 +90,7 @@ fn recorded(exchanges: u64, text: &str, at: SystemTime, folder: &Path) -> Result
     for turn in 0..exchanges {
         exchange(&writer, body(turn, text, at, MatchLevel::Exact).as_bytes(), &answer)?;
     }
-    let mut run = None;
-    bench_run.seal(1, |sealed, _| {
-        let mut keys = Keys::default();
-        keys.add_supplied(TestKey::of(7).public_key());
-        let opened = open(fs::read(&sealed.path).map_err(error_text)?, &keys, &Options::default());
-        if !opened.report.pass() {
-            return Err("the recorded run does not verify".into());
-        }
-        run = Some(opened.run.map_err(error_text)?);
-        Ok(())
-    })?;
-    run.ok_or_else(|| "the recorded run was not sealed".into())
+    sealed_run(bench_run)
 }
 
 /// Replays the run once.

@@ -70,6 +70,11 @@ fn recorded(kind: BenchCallKind, folder: &Path) -> Result<Run, String> {
     for turn in 0..EXCHANGES {
         exchange(&writer, &kind.prompt(turn), &answer)?;
     }
+    sealed_run(bench_run)
+}
+
+/// Seals a run, verifies it and opens it.
+pub(super) fn sealed_run(bench_run: BenchRun) -> Result<Run, String> {
     let mut run = None;
     bench_run.seal(1, |sealed, _| {
         let mut keys = Keys::default();

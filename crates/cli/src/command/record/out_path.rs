@@ -24,11 +24,11 @@ use crate::output::CommandError;
 pub(crate) struct OutPath {
     /// Path of the file or the folder, without a slash at its end.
     pub(super) path: PathBuf,
-    /// What is written there.
+    /// File or folder that is written there.
     pub(super) form: OutForm,
 }
 
-/// What `--out` asks for.
+/// Place and form that `--out` asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OutForm {
     /// The artifact itself.

@@ -255,7 +255,7 @@ impl From<CommandError> for AgentStartError {
 }
 
 /// Returns the path of a folder for overlay files of a replay, in the state folder, without those that killed replays have left.
-/// It is made only if there are files.
+/// The folder is made only if there are files.
 fn overlay_folder() -> Result<PathBuf, CommandError> {
     let id = RunId::generate().map_err(|error| CommandError::impossible(error.to_string()))?;
     let Ok(store) = runs::run_store() else {

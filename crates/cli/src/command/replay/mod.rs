@@ -178,7 +178,7 @@ struct ReplaySetup {
     /// Recorded standard input of the agent.
     #[cfg(unix)]
     input: Option<input::ReplayedInput>,
-    /// What a run needs that goes on from its record; `None` for a replay.
+    /// Parts that only a run needs that goes on from its record; `None` for a replay.
     fork: Option<ForkSetup>,
 }
 

@@ -45,7 +45,7 @@ pub(in crate::command) struct BundleExtras<'a> {
 pub(in crate::command) struct ReplayBundle {
     /// The archive.
     pub(in crate::command) bytes: Vec<u8>,
-    /// What of the record has no place in it.
+    /// Parts of the record that have no place in it.
     pub(in crate::command) losses: Losses,
     coverage: ReplayCoverage,
     files: usize,
