@@ -198,6 +198,14 @@ fn leaves_of_the_protocol_and_of_the_user_do_not_count() {
         answer_to(&player, &PlayerRequest { provider: "anthropic", path: "/v1/messages", ..chat(asked) })
     };
     assert_eq!(messages(&marked(mark, ""), &marked("", mark)), "s0 ids");
+    // A tool that fails now is another result, and nothing else.
+    let result = |id: &str, is_error: bool| {
+        format!(
+            r#"{{"model":"m","messages":[{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"{id}","content":"out","is_error":{is_error}}}]}}]}}"#
+        )
+    };
+    assert_eq!(messages(&result("t1", false), &result("t1", true)), "s0 tools");
+    assert_eq!(messages(&result("t1", false), &result("t2", false)), "miss unknown");
     assert_eq!(messages(&marked(mark, ""), &marked("", r#","cache":{"type":"ephemeral"}"#)), "miss unknown");
     // What the user leaves out.
     let run = RunBuilder::started()

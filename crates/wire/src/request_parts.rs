@@ -14,7 +14,7 @@ pub struct RequestParts<'d> {
     pub messages: Vec<Value<'d>>,
     /// Parts that a model wrote, and that the request repeats as history.
     pub answers: Vec<Value<'d>>,
-    /// Contents of results of tools, without the ids of their calls.
+    /// Contents of results of tools and their marks of failure, without the ids of their calls.
     pub tool_results: Vec<Value<'d>>,
 }
 
@@ -106,10 +106,10 @@ mod tests {
             parts(
                 Endpoint::MESSAGES,
                 &format!(
-                    r#"{{"messages":[{{"role":"user","content":"u"}},{said},{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t1","content":[{{"type":"text","text":"out"}}]}},{{"type":"text","text":"more"}}]}}]}}"#
+                    r#"{{"messages":[{{"role":"user","content":"u"}},{said},{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t1","content":[{{"type":"text","text":"out"}}],"is_error":false}},{{"type":"text","text":"more"}}]}}]}}"#
                 )
             ),
-            (3, strings(&[said]), strings(&[r#"[{"type":"text","text":"out"}]"#]))
+            (3, strings(&[said]), strings(&[r#"[{"type":"text","text":"out"}]"#, "false"]))
         );
         let said = r#"{"role":"model","parts":[{"functionCall":{"name":"f"}}]}"#;
         assert_eq!(

@@ -161,7 +161,10 @@ impl Protocol for MessagesProtocol {
             |message| has_role(message, "assistant"),
             |message| {
                 let blocks = message.member("content").into_iter().flat_map(|content| content.elements());
-                blocks.filter(is_result).filter_map(|block| block.member("content"))
+                // A tool that fails now says so beside its content.
+                blocks
+                    .filter(is_result)
+                    .flat_map(|block| block.select_members(["content", "is_error"]).into_iter().flatten())
             },
         )
     }
