@@ -227,6 +227,11 @@ fn uuids_stand_for_one_another_one_to_one() {
     assert_eq!(answer(&both, &user(&format!("begin {U2}"))), "s0 ids");
     assert_eq!(answer(&both, &user(&format!("go on {U4}"))), "miss unknown");
     assert_eq!(answer(&both, &user(&format!("go on {U2}"))), "s1 ids");
+    // Equal bytes say so as well: the uuid is the same in this replay.
+    let both = player(&[(&first, "ok"), (&second, "ok")]);
+    assert_eq!(answer(&both, &first), "s0 exact");
+    assert_eq!(answer(&both, &user(&format!("go on {U4}"))), "miss unknown");
+    assert_eq!(answer(&both, &second), "s1 exact");
     // A uuid of the record stands for nothing but itself: documents keep their ids.
     let documents = player(&[
         (&user(&format!("read {U1} of {U3}")), "one"),

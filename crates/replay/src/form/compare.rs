@@ -46,6 +46,14 @@ impl Substitutions {
             self.recorded_by_asked.insert((*asked).into(), (*recorded).into());
         }
     }
+
+    /// Keeps that a word stands for itself, unless one of its two sides is taken.
+    pub(crate) fn keep_itself(&mut self, word: &str) {
+        if !self.asked_by_recorded.contains_key(word) && !self.recorded_by_asked.contains_key(word) {
+            self.asked_by_recorded.insert(word.into(), word.into());
+            self.recorded_by_asked.insert(word.into(), word.into());
+        }
+    }
 }
 
 impl<'f> NewPairs<'f> {

@@ -14,7 +14,7 @@ use super::compare::{CompareContext, NewPairs, compare, is_same_form};
 use super::moment::TimeWindow;
 use super::rules::MatchRules;
 use super::thread::{ThreadIndex, ThreadPlace};
-use super::token::{TextRules, TokenPiece, split};
+use super::token::{TextRules, TokenKind, TokenPiece, split};
 use crate::match_level::MatchLevel;
 use crate::recorded_exchanges::RecordedExchanges;
 use crate::request_key::key_parts;
@@ -149,6 +149,15 @@ impl FormIndex {
         self.words.contains_key(word)
     }
 
+    /// Returns the uuids and ids of a recorded request.
+    pub(crate) fn ids_of(&self, at: usize) -> impl Iterator<Item = &str> {
+        let form = self.forms.get(at).and_then(Option::as_ref).map(|recorded| &recorded.form);
+        form.into_iter().flat_map(|form| {
+            let ids = form.all_tokens().filter(|token| matches!(token.kind, TokenKind::Uuid | TokenKind::Id));
+            ids.map(|token| form.text(token))
+        })
+    }
+
     /// Returns the recorded request that an incoming one is, at the strictest level that one fits, up to `last`.
     ///
     /// Requests that are equal at a level are one queue in recorded order. `is_served` answers for an index into
@@ -226,7 +235,7 @@ fn ids(text: &[u8], mut found: impl FnMut(&str)) {
         let Ok(word) = core::str::from_utf8(word) else { continue };
         found(word);
         split(word, &TextRules::default(), |piece| {
-            if let TokenPiece::Token(super::token::TokenKind::Uuid, range) = piece {
+            if let TokenPiece::Token(TokenKind::Uuid, range) = piece {
                 found(&word[range]);
             }
         });
