@@ -30,6 +30,11 @@ path = "$.client_metadata"
 kind = "free"
 why = "ids of turns"
 [[varies]]
+path = "$.messages[1].content"
+after = "mark="
+kind = "free"
+why = "a mark"
+[[varies]]
 path = "$.system"
 after = "cch="
 kind = "free"
@@ -279,6 +284,9 @@ fn values_of_recorded_answers_are_equal_at_every_level() {
         one(&history("2026-05-13", "on 2026-05-13"), &history("2026-05-20", "on 2026-05-20")),
         "miss unknown"
     );
+    let job = |mark: &str, uuid: &str| history("2026-05-13", &format!("mark={mark}, job {uuid}"));
+    assert_eq!(one(&job("a1", U1), &job("b2", U1)), "s0 ids");
+    assert_eq!(one(&job("a1", U1), &job("a1", U2)), "miss unknown");
 }
 
 #[test]
