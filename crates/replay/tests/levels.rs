@@ -289,6 +289,33 @@ fn values_of_recorded_answers_are_equal_at_every_level() {
     assert_eq!(one(&job("a1", U1), &job("a1", U2)), "miss unknown");
 }
 
+/// The arguments of a call are JSON within JSON: a word behind a line break is one of the answer all the same.
+#[test]
+fn values_behind_escapes_are_of_the_answer() {
+    let called = format!(
+        r#"{{"id":"c1","model":"gpt-5","choices":[{{"index":0,"message":{{"role":"assistant","content":null,"tool_calls":[{{"id":"call_1","type":"function","function":{{"name":"f","arguments":"{{\"text\":\"job\\n{U1}\\t2026-05-13\"}}"}}}}]}},"finish_reason":"tool_calls"}}]}}"#
+    );
+    let first = user("start");
+    for (recorded, asked) in [
+        (format!("close {U1}"), format!("close {U2}")),
+        ("of 2026-05-13".to_owned(), "of 2026-05-20".to_owned()),
+    ] {
+        let (recorded, asked) = (user(&recorded), user(&asked));
+        let request = |body| ModelRequest { body, ..ModelRequest::CHAT };
+        let run = RunBuilder::started()
+            .called("s0", &request(&first))
+            .returned("s0", &called)
+            .called("s1", &request(&recorded))
+            .returned("s1", &said("ok"))
+            .ended(0)
+            .run();
+        let player = Player::load(&run).unwrap().with_options(options(MatchLevel::Tools));
+        assert_eq!(answer(&player, &first), "s0 exact");
+        assert_eq!(answer(&player, &asked), "miss unknown", "{asked}");
+        assert_eq!(answer(&player, &recorded), "s1 exact");
+    }
+}
+
 #[test]
 fn times_move_with_their_runs() {
     for (recorded, asked, expected) in [
