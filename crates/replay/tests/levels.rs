@@ -362,6 +362,19 @@ fn results_of_tools() {
     assert_eq!(one(&tool("a"), &tool("b").replace("\"go\"", "\"stop\"")), "miss unknown");
     let two = tool("b").replace("]}", r#",{"role":"tool","tool_call_id":"call_1","content":"c"}]}"#);
     assert_eq!(one(&tool("b"), &two), "miss unknown");
+    // Ids of a result that differs in more are not paired; those of the next result are.
+    let results = |first: &str, second: &str| {
+        tool(first).replace(
+            r#""}]}"#,
+            &format!(r#""}},{{"role":"tool","tool_call_id":"call_1","content":"{second}"}}]}}"#),
+        )
+    };
+    let recorded = results(&format!("{U1} on 2027-05-12"), U1);
+    let (asked, next) = (results(&format!("{U2} on 2027-05-13"), U3), user(&format!("close {U1}")));
+    let closing = player(&[(&recorded, "ok"), (&next, "ok")]);
+    assert_eq!(answer(&closing, &asked), "s0 tools");
+    assert_eq!(answer(&closing, &user(&format!("close {U2}"))), "miss unknown");
+    assert_eq!(answer(&closing, &user(&format!("close {U3}"))), "s1 ids");
     // What changes the answer is never excused.
     let with = |members: &str| tool("a").replacen('{', &format!("{{{members},"), 1);
     let recorded = with(r#""stream":false,"temperature":0,"max_tokens":5,"tools":[{"n":1}]"#);

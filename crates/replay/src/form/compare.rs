@@ -36,6 +36,8 @@ pub(crate) struct Substitutions {
 pub(crate) struct NewPairs<'f> {
     asked_by_recorded: HashMap<&'f str, &'f str>,
     recorded_by_asked: HashMap<&'f str, &'f str>,
+    /// The pairs in the order in which they were found, so that the last ones can be taken back.
+    in_order: Vec<(&'f str, &'f str)>,
 }
 
 impl Substitutions {
@@ -65,23 +67,18 @@ impl<'f> NewPairs<'f> {
         let is_one_to_one =
             fits(known.asked_by_recorded.get(recorded), self.asked_by_recorded.get(recorded), asked)
                 && fits(known.recorded_by_asked.get(asked), self.recorded_by_asked.get(asked), recorded);
-        if is_one_to_one {
-            self.asked_by_recorded.insert(recorded, asked);
+        if is_one_to_one && self.asked_by_recorded.insert(recorded, asked).is_none() {
             self.recorded_by_asked.insert(asked, recorded);
+            self.in_order.push((recorded, asked));
         }
         is_one_to_one
     }
 
-    fn extend(&mut self, other: Self) {
-        self.asked_by_recorded.extend(other.asked_by_recorded);
-        self.recorded_by_asked.extend(other.recorded_by_asked);
-    }
-
-    /// Returns pairs to go on from, which hold these as well.
-    fn branch(&self) -> Self {
-        Self {
-            asked_by_recorded: self.asked_by_recorded.clone(),
-            recorded_by_asked: self.recorded_by_asked.clone(),
+    /// Takes back all pairs but the first `kept`.
+    fn take_back_to(&mut self, kept: usize) {
+        for (recorded, asked) in self.in_order.drain(kept.min(self.in_order.len())..) {
+            self.asked_by_recorded.remove(recorded);
+            self.recorded_by_asked.remove(asked);
         }
     }
 }
@@ -100,15 +97,15 @@ pub(crate) fn compare<'f>(
     let mut level =
         compare_tokens((recorded, &recorded.tokens), (asked, &asked.tokens), context, &mut pairs)?;
     for (ours, theirs) in recorded.results.iter().zip(&asked.results) {
-        let mut tried = pairs.branch();
+        let before = pairs.in_order.len();
         let found = (ours.skeleton == theirs.skeleton)
-            .then(|| compare_tokens((recorded, &ours.tokens), (asked, &theirs.tokens), context, &mut tried));
+            .then(|| compare_tokens((recorded, &ours.tokens), (asked, &theirs.tokens), context, &mut pairs));
         match found.flatten() {
-            Some(found) => {
-                pairs.extend(tried);
-                level = level.max(found);
+            Some(found) => level = level.max(found),
+            None => {
+                pairs.take_back_to(before);
+                level = MatchLevel::Tools;
             }
-            None => level = MatchLevel::Tools,
         }
     }
     Some((level, pairs))
