@@ -448,6 +448,18 @@ fn parallel_requests_with_times_of_their_own_are_not_mixed_up() {
     let asked = user("summarise what came at 2026-05-20T09:05:20Z");
     let player = |run| Player::load(run).unwrap().with_options(options(MatchLevel::Tools));
     assert_eq!(answer(&player(&parallel), &asked), "miss several");
+    // Nor of two durations in results.
+    let (fast, slow) = (tool("12 ms"), tool("900 ms"));
+    let measured = RunBuilder::started()
+        .called("s0", &request(&fast))
+        .called("s1", &request(&slow))
+        .returned("s1", &said("slow"))
+        .returned("s0", &said("fast"))
+        .ended(0)
+        .run();
+    assert_eq!(answer(&player(&measured), &tool("901 ms")), "miss several");
+    let in_turn = [(&*fast, "fast"), (&*slow, "slow")];
+    assert_eq!(answer(&self::player(&in_turn), &tool("901 ms")), "s0 moved");
     // One after the other they are a queue.
     let sequence = RunBuilder::started()
         .called("s0", &request(&one))

@@ -164,7 +164,7 @@ fn is_moved(from: &str, from_window: &TimeWindow, to: &str, to_window: &TimeWind
 /// Returns true if two recorded requests with equal skeletons are equal to a replay, so that they are one queue: no incoming request
 /// can be the one and not the other.
 ///
-/// `is_parallel` says that both were open at once: then nothing tells which of two times is whose.
+/// `is_parallel` says that both were open at once: then nothing tells which of two times, durations or numbers is whose.
 pub(crate) fn is_same_form(
     first: &RequestForm,
     second: &RequestForm,
@@ -189,7 +189,8 @@ pub(crate) fn is_same_form(
                             !(is_day || is_parallel || token.is_from_answer || other.is_from_answer);
                         is_free && window.is_some_and(|window| is_moved(from, window, to, window))
                     }
-                    TokenKind::Free | TokenKind::Duration | TokenKind::Number => true,
+                    TokenKind::Duration | TokenKind::Number => !is_parallel,
+                    TokenKind::Free => true,
                 }
             })
     };
