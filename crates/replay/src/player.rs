@@ -65,6 +65,8 @@ struct PlayerState {
     served: ServedExchanges,
     /// Ids of this replay that stand for those of the recorded run.
     substitutions: Substitutions,
+    /// Exchanges that were found by equal bytes since the last search by form: their ids stand for themselves.
+    equal_since: Vec<usize>,
     /// Conversations of this replay, by the recorded exchanges that were served.
     threads: ThreadIndex,
     levels: LevelCounts,
@@ -315,6 +317,9 @@ impl Player {
             ))
         });
         if let Some((at, found)) = next {
+            if self.options.last_level > MatchLevel::Exact && !self.exchanges.is_repeatable() {
+                self.state().equal_since.push(at);
+            }
             if let Some(form) = &form {
                 self.state().threads.add(form, at);
             }
@@ -400,6 +405,9 @@ impl Player {
         };
         // One lock for the search and its result, so that no two requests take one answer.
         let mut state = self.state();
+        for at in core::mem::take(&mut state.equal_since) {
+            index.ids_of(at).for_each(|word| state.substitutions.keep_itself(word));
+        }
         let context = CompareContext {
             recorded_window: self.recorded_window.as_ref(),
             asked_window: &asked_window,

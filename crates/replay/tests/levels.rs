@@ -30,6 +30,11 @@ path = "$.client_metadata"
 kind = "free"
 why = "ids of turns"
 [[varies]]
+path = "$.messages[1].content"
+after = "mark="
+kind = "free"
+why = "a mark"
+[[varies]]
 path = "$.system"
 after = "cch="
 kind = "free"
@@ -235,6 +240,11 @@ fn uuids_stand_for_one_another_one_to_one() {
     assert_eq!(answer(&both, &user(&format!("begin {U2}"))), "s0 ids");
     assert_eq!(answer(&both, &user(&format!("go on {U4}"))), "miss unknown");
     assert_eq!(answer(&both, &user(&format!("go on {U2}"))), "s1 ids");
+    // Equal bytes say so as well: the uuid is the same in this replay.
+    let both = player(&[(&first, "ok"), (&second, "ok")]);
+    assert_eq!(answer(&both, &first), "s0 exact");
+    assert_eq!(answer(&both, &user(&format!("go on {U4}"))), "miss unknown");
+    assert_eq!(answer(&both, &second), "s1 exact");
     // A uuid of the record stands for nothing but itself: documents keep their ids.
     let documents = player(&[
         (&user(&format!("read {U1} of {U3}")), "one"),
@@ -282,6 +292,36 @@ fn values_of_recorded_answers_are_equal_at_every_level() {
         one(&history("2026-05-13", "on 2026-05-13"), &history("2026-05-20", "on 2026-05-20")),
         "miss unknown"
     );
+    let job = |mark: &str, uuid: &str| history("2026-05-13", &format!("mark={mark}, job {uuid}"));
+    assert_eq!(one(&job("a1", U1), &job("b2", U1)), "s0 ids");
+    assert_eq!(one(&job("a1", U1), &job("a1", U2)), "miss unknown");
+}
+
+/// The arguments of a call are JSON within JSON: a word behind a line break is one of the answer all the same.
+#[test]
+fn values_behind_escapes_are_of_the_answer() {
+    let called = format!(
+        r#"{{"id":"c1","model":"gpt-5","choices":[{{"index":0,"message":{{"role":"assistant","content":null,"tool_calls":[{{"id":"call_1","type":"function","function":{{"name":"f","arguments":"{{\"text\":\"job\\n{U1}\\t2026-05-13\"}}"}}}}]}},"finish_reason":"tool_calls"}}]}}"#
+    );
+    let first = user("start");
+    for (recorded, asked) in [
+        (format!("close {U1}"), format!("close {U2}")),
+        ("of 2026-05-13".to_owned(), "of 2026-05-20".to_owned()),
+    ] {
+        let (recorded, asked) = (user(&recorded), user(&asked));
+        let request = |body| ModelRequest { body, ..ModelRequest::CHAT };
+        let run = RunBuilder::started()
+            .called("s0", &request(&first))
+            .returned("s0", &called)
+            .called("s1", &request(&recorded))
+            .returned("s1", &said("ok"))
+            .ended(0)
+            .run();
+        let player = Player::load(&run).unwrap().with_options(options(MatchLevel::Tools));
+        assert_eq!(answer(&player, &first), "s0 exact");
+        assert_eq!(answer(&player, &asked), "miss unknown", "{asked}");
+        assert_eq!(answer(&player, &recorded), "s1 exact");
+    }
 }
 
 #[test]
@@ -330,6 +370,19 @@ fn results_of_tools() {
     assert_eq!(one(&tool("a"), &tool("b").replace("\"go\"", "\"stop\"")), "miss unknown");
     let two = tool("b").replace("]}", r#",{"role":"tool","tool_call_id":"call_1","content":"c"}]}"#);
     assert_eq!(one(&tool("b"), &two), "miss unknown");
+    // Ids of a result that differs in more are not paired; those of the next result are.
+    let results = |first: &str, second: &str| {
+        tool(first).replace(
+            r#""}]}"#,
+            &format!(r#""}},{{"role":"tool","tool_call_id":"call_1","content":"{second}"}}]}}"#),
+        )
+    };
+    let recorded = results(&format!("{U1} on 2027-05-12"), U1);
+    let (asked, next) = (results(&format!("{U2} on 2027-05-13"), U3), user(&format!("close {U1}")));
+    let closing = player(&[(&recorded, "ok"), (&next, "ok")]);
+    assert_eq!(answer(&closing, &asked), "s0 tools");
+    assert_eq!(answer(&closing, &user(&format!("close {U2}"))), "miss unknown");
+    assert_eq!(answer(&closing, &user(&format!("close {U3}"))), "s1 ids");
     // What changes the answer is never excused.
     let with = |members: &str| tool("a").replacen('{', &format!("{{{members},"), 1);
     let recorded = with(r#""stream":false,"temperature":0,"max_tokens":5,"tools":[{"n":1}]"#);
@@ -403,6 +456,18 @@ fn parallel_requests_with_times_of_their_own_are_not_mixed_up() {
     let asked = user("summarise what came at 2026-05-20T09:05:20Z");
     let player = |run| Player::load(run).unwrap().with_options(options(MatchLevel::Tools));
     assert_eq!(answer(&player(&parallel), &asked), "miss several");
+    // Nor of two durations in results.
+    let (fast, slow) = (tool("12 ms"), tool("900 ms"));
+    let measured = RunBuilder::started()
+        .called("s0", &request(&fast))
+        .called("s1", &request(&slow))
+        .returned("s1", &said("slow"))
+        .returned("s0", &said("fast"))
+        .ended(0)
+        .run();
+    assert_eq!(answer(&player(&measured), &tool("901 ms")), "miss several");
+    let in_turn = [(&*fast, "fast"), (&*slow, "slow")];
+    assert_eq!(answer(&self::player(&in_turn), &tool("901 ms")), "s0 moved");
     // One after the other they are a queue.
     let sequence = RunBuilder::started()
         .called("s0", &request(&one))

@@ -36,6 +36,8 @@ pub(crate) struct Substitutions {
 pub(crate) struct NewPairs<'f> {
     asked_by_recorded: HashMap<&'f str, &'f str>,
     recorded_by_asked: HashMap<&'f str, &'f str>,
+    /// The pairs in the order in which they were found, so that the last ones can be taken back.
+    in_order: Vec<(&'f str, &'f str)>,
 }
 
 impl Substitutions {
@@ -44,6 +46,14 @@ impl Substitutions {
         for (recorded, asked) in &pairs.asked_by_recorded {
             self.asked_by_recorded.insert((*recorded).into(), (*asked).into());
             self.recorded_by_asked.insert((*asked).into(), (*recorded).into());
+        }
+    }
+
+    /// Keeps that a word stands for itself, unless one of its two sides is taken.
+    pub(crate) fn keep_itself(&mut self, word: &str) {
+        if !self.asked_by_recorded.contains_key(word) && !self.recorded_by_asked.contains_key(word) {
+            self.asked_by_recorded.insert(word.into(), word.into());
+            self.recorded_by_asked.insert(word.into(), word.into());
         }
     }
 }
@@ -57,23 +67,18 @@ impl<'f> NewPairs<'f> {
         let is_one_to_one =
             fits(known.asked_by_recorded.get(recorded), self.asked_by_recorded.get(recorded), asked)
                 && fits(known.recorded_by_asked.get(asked), self.recorded_by_asked.get(asked), recorded);
-        if is_one_to_one {
-            self.asked_by_recorded.insert(recorded, asked);
+        if is_one_to_one && self.asked_by_recorded.insert(recorded, asked).is_none() {
             self.recorded_by_asked.insert(asked, recorded);
+            self.in_order.push((recorded, asked));
         }
         is_one_to_one
     }
 
-    fn extend(&mut self, other: Self) {
-        self.asked_by_recorded.extend(other.asked_by_recorded);
-        self.recorded_by_asked.extend(other.recorded_by_asked);
-    }
-
-    /// Returns pairs to go on from, which hold these as well.
-    fn branch(&self) -> Self {
-        Self {
-            asked_by_recorded: self.asked_by_recorded.clone(),
-            recorded_by_asked: self.recorded_by_asked.clone(),
+    /// Takes back all pairs but the first `kept`.
+    fn take_back_to(&mut self, kept: usize) {
+        for (recorded, asked) in self.in_order.drain(kept.min(self.in_order.len())..) {
+            self.asked_by_recorded.remove(recorded);
+            self.recorded_by_asked.remove(asked);
         }
     }
 }
@@ -92,15 +97,15 @@ pub(crate) fn compare<'f>(
     let mut level =
         compare_tokens((recorded, &recorded.tokens), (asked, &asked.tokens), context, &mut pairs)?;
     for (ours, theirs) in recorded.results.iter().zip(&asked.results) {
-        let mut tried = pairs.branch();
+        let before = pairs.in_order.len();
         let found = (ours.skeleton == theirs.skeleton)
-            .then(|| compare_tokens((recorded, &ours.tokens), (asked, &theirs.tokens), context, &mut tried));
+            .then(|| compare_tokens((recorded, &ours.tokens), (asked, &theirs.tokens), context, &mut pairs));
         match found.flatten() {
-            Some(found) => {
-                pairs.extend(tried);
-                level = level.max(found);
+            Some(found) => level = level.max(found),
+            None => {
+                pairs.take_back_to(before);
+                level = MatchLevel::Tools;
             }
-            None => level = MatchLevel::Tools,
         }
     }
     Some((level, pairs))
@@ -159,7 +164,7 @@ fn is_moved(from: &str, from_window: &TimeWindow, to: &str, to_window: &TimeWind
 /// Returns true if two recorded requests with equal skeletons are equal to a replay, so that they are one queue: no incoming request
 /// can be the one and not the other.
 ///
-/// `is_parallel` says that both were open at once: then nothing tells which of two times is whose.
+/// `is_parallel` says that both were open at once: then nothing tells which of two times, durations or numbers is whose.
 pub(crate) fn is_same_form(
     first: &RequestForm,
     second: &RequestForm,
@@ -184,7 +189,8 @@ pub(crate) fn is_same_form(
                             !(is_day || is_parallel || token.is_from_answer || other.is_from_answer);
                         is_free && window.is_some_and(|window| is_moved(from, window, to, window))
                     }
-                    TokenKind::Free | TokenKind::Duration | TokenKind::Number => true,
+                    TokenKind::Duration | TokenKind::Number => !is_parallel,
+                    TokenKind::Free => true,
                 }
             })
     };

@@ -14,7 +14,7 @@ use super::compare::{CompareContext, NewPairs, compare, is_same_form};
 use super::moment::TimeWindow;
 use super::rules::MatchRules;
 use super::thread::{ThreadIndex, ThreadPlace};
-use super::token::{TextRules, TokenPiece, split};
+use super::token::{TextRules, TokenKind, TokenPiece, split};
 use crate::match_level::MatchLevel;
 use crate::recorded_exchanges::RecordedExchanges;
 use crate::request_key::key_parts;
@@ -130,23 +130,38 @@ impl FormIndex {
         };
         if let Ok(answer) = exchange.answer() {
             ids(&answer.body, &mut add);
+            ids(&without_escapes(&answer.body), &mut add);
         }
         // A stream may have cut a word into pieces.
         let Some(message) = exchange.message() else { return };
         let inputs = message.tool_calls.iter().flat_map(|call| [call.input.as_str(), call.id.as_str()]);
-        for text in inputs.chain([message.text.as_str()]) {
+        let mut add_text = |text: &str| {
             ids(text.as_bytes(), &mut add);
             split(text, &TextRules::default(), |piece| {
                 if let TokenPiece::Token(_, range) = piece {
                     add(&text[range]);
                 }
             });
+        };
+        for text in inputs {
+            add_text(text);
+            add_text(&String::from_utf8_lossy(&without_escapes(text.as_bytes())));
         }
+        add_text(&message.text);
     }
 
     /// Returns true for a word of the record that may be an id.
     pub(crate) fn is_recorded_word(&self, word: &str) -> bool {
         self.words.contains_key(word)
+    }
+
+    /// Returns the uuids and ids of a recorded request.
+    pub(crate) fn ids_of(&self, at: usize) -> impl Iterator<Item = &str> {
+        let form = self.forms.get(at).and_then(Option::as_ref).map(|recorded| &recorded.form);
+        form.into_iter().flat_map(|form| {
+            let ids = form.all_tokens().filter(|token| matches!(token.kind, TokenKind::Uuid | TokenKind::Id));
+            ids.map(|token| form.text(token))
+        })
     }
 
     /// Returns the recorded request that an incoming one is, at the strictest level that one fits, up to `last`.
@@ -214,6 +229,28 @@ const MIN_ID_BYTES: usize = 6;
 /// Longest word that is taken for an id, in bytes.
 const MAX_ID_BYTES: usize = 200;
 
+/// Returns a text with blanks for the escapes of JSON, so that the `n` of `\\n` does not join the word behind it.
+fn without_escapes(text: &[u8]) -> Vec<u8> {
+    let mut blanked = text.to_vec();
+    let mut at = 0;
+    while let Some(found) = blanked.get(at..).and_then(|rest| rest.iter().position(|byte| *byte == b'\\')) {
+        let start = at + found;
+        // Escapes within escapes have several in a row.
+        let slashes = blanked[start..].iter().take_while(|byte| **byte == b'\\').count();
+        let length = slashes
+            + match blanked.get(start + slashes) {
+                Some(b'u') => 5,
+                Some(b'b' | b'f' | b'n' | b'r' | b't') => 1,
+                _ => 0,
+            };
+        let end = blanked.len().min(start + length);
+        let is_ascii = blanked[start..end].is_ascii();
+        at = if is_ascii { end } else { start + slashes };
+        blanked[start..at].fill(b' ');
+    }
+    blanked
+}
+
 /// Finds the words of a text that may be ids: runs of letters, digits, `_` and `-` with a digit among them, and the uuids at
 /// their ends.
 fn ids(text: &[u8], mut found: impl FnMut(&str)) {
@@ -226,7 +263,7 @@ fn ids(text: &[u8], mut found: impl FnMut(&str)) {
         let Ok(word) = core::str::from_utf8(word) else { continue };
         found(word);
         split(word, &TextRules::default(), |piece| {
-            if let TokenPiece::Token(super::token::TokenKind::Uuid, range) = piece {
+            if let TokenPiece::Token(TokenKind::Uuid, range) = piece {
                 found(&word[range]);
             }
         });

@@ -278,6 +278,12 @@ impl<'r> FormBuilder<'r> {
         };
         split(text, &rules, |piece| match piece {
             TokenPiece::Literal(range) => put_text(out, text[range].as_bytes()),
+            // Of what a model said, only the words behind labels differ.
+            TokenPiece::Token(kind, range)
+                if zone == Zone::Answer && !matches!(kind, TokenKind::Id | TokenKind::Free) =>
+            {
+                put_text(out, text[range].as_bytes());
+            }
             TokenPiece::Token(kind, range) => self.add_token(kind, &text[range], out, tokens),
         });
     }

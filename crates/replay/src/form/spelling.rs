@@ -57,9 +57,12 @@ pub(crate) fn moment_at(text: &[u8], at: usize) -> Option<(usize, Moment)> {
         _ => None,
     }?;
     let end = reader.at;
-    // Part of a longer number or word.
-    let is_cut = text.get(end).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80);
-    (!is_cut).then_some((end - at, moment))
+    (!is_cut(text, end)).then_some((end - at, moment))
+}
+
+/// Returns true if what ends here is part of a longer number or word.
+fn is_cut(text: &[u8], end: usize) -> bool {
+    text.get(end).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80)
 }
 
 /// Reader of spellings; on a failure its place is undefined.
@@ -284,7 +287,10 @@ impl SpellingReader<'_> {
                 self.plain_time(separator)
             }) {
                 let offset = self.offset();
-                return Moment { date, time: Some(time), offset };
+                // A word that only begins like a time, such as a hash, is none.
+                if !is_cut(self.text, self.at) {
+                    return Moment { date, time: Some(time), offset };
+                }
             }
             self.at = end;
         }
@@ -466,5 +472,9 @@ mod tests {
         assert_eq!(length("Tue Nov 17 2026 12:30:05 GMT+0100 (CET)"), Some("Tue Nov 17 2026 12:30:05"));
         assert_eq!(length("2026-11-17T12:30:05.123Z\""), Some("2026-11-17T12:30:05.123Z"));
         assert_eq!(length("2026-11-17."), Some("2026-11-17"));
+        // A hash behind a day may begin like a time.
+        assert_eq!(length("2026-11-17 123005ab fix"), Some("2026-11-17"));
+        assert_eq!(length("2026-11-17 12:30:05x"), Some("2026-11-17"));
+        assert_eq!(length("2026-11-17T123005ab"), None);
     }
 }
