@@ -48,6 +48,8 @@ pub(crate) struct Moment {
 pub(super) enum MomentDate {
     /// Days that the text may mean, in a fixed order of readings; `None` where a reading is no date.
     Days([Option<i64>; 2]),
+    /// First day of a month, and the number of its days.
+    Month(i64, i32),
     /// Month and day without a year.
     WithoutYear(i32, i32),
     /// A time of any day.
@@ -57,7 +59,7 @@ pub(super) enum MomentDate {
 }
 
 impl Moment {
-    /// Returns true if the moment is a whole day.
+    /// Returns true if the moment is a whole day, or longer.
     pub(crate) fn is_day(&self) -> bool {
         self.time.is_none() && !matches!(self.date, MomentDate::Epoch(..))
     }
@@ -82,6 +84,7 @@ impl Moment {
         match self.date {
             MomentDate::Epoch(at, length) => [window.overlaps(at, length), false],
             MomentDate::Days(readings) => readings.map(|day| day.is_some_and(on_day)),
+            MomentDate::Month(first, days) => [(first..first + i64::from(days)).any(on_day), false],
             MomentDate::WithoutYear(month, day) => {
                 let is_it = |days: i64| {
                     CivilDate::from_days(days).is_some_and(|date| date.month == month && date.day == day)
@@ -192,6 +195,17 @@ mod tests {
         ] {
             assert!(!is_excused(from, to), "{from} → {to}");
         }
+    }
+
+    #[test]
+    fn a_month_is_that_of_the_run() {
+        let in_december = window(day_number(2026, 12, 3).unwrap(), (9, 5), (9, 6));
+        let month = |text: &str| whole_moment(text).unwrap();
+        let moves = |from: &str, to: &str| could_be(&month(from), &recorded(), &month(to), &in_december);
+        assert!(moves("November 2026", "December 2026") && moves("Nov 2026", "Dec 2026"));
+        assert!(!moves("October 2026", "December 2026") && !moves("November 2026", "November 2026"));
+        assert!(!moves("November 2026", "December 2027"));
+        assert!(month("November 2026").is_day());
     }
 
     #[test]

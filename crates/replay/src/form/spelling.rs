@@ -2,7 +2,7 @@
 //!
 //! Start reading at [`moment_at`].
 
-use reenact_json::civil::CivilDate;
+use reenact_json::civil::{CivilDate, days_in_month};
 
 use super::moment::{Moment, MomentDate, SECOND};
 
@@ -62,7 +62,7 @@ pub(crate) fn moment_at(text: &[u8], at: usize) -> Option<(usize, Moment)> {
 
 /// Returns true if what ends here is part of a longer number or word.
 fn is_cut(text: &[u8], end: usize) -> bool {
-    text.get(end).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80)
+    text.get(end).is_some_and(|byte| byte.is_ascii_alphanumeric())
 }
 
 /// Reader of spellings; on a failure its place is undefined.
@@ -346,6 +346,13 @@ impl SpellingReader<'_> {
         }
         let month = self.month()?;
         self.take(b" ").then_some(())?;
+        if !has_weekday && self.digit_count() == 4 {
+            let year = self.number(4, 4)?;
+            let first = day_number(year, month, 1)?;
+            let (year, month) = (i32::try_from(year).ok()?, i32::try_from(month).ok()?);
+            let date = MomentDate::Month(first, days_in_month(year, month));
+            return Some(Moment { date, time: None, offset: None });
+        }
         let _ = self.take(b" ");
         let day = self.number(1, 2)?;
         let end = self.at;
