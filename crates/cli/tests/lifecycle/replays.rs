@@ -400,7 +400,7 @@ fn a_run_without_pipes_says_what_cannot_be_promised() {
         "task: [..]\n...\n",
         &format!(
             "reenact: replaying: {REENACT} demo-agent\n\
-             reenact: nothing was piped when this was recorded: what was typed then is not in the record, so type the same (it is told by: reenact show last)\n\
+             reenact: nothing was piped when this was recorded: if anything was typed then, it is not in the record and must be typed again (reenact show last tells it)\n\
              reenact: reproduced: 4 exchanges, exit 0, as recorded\n{HERMETIC}"
         ),
     );

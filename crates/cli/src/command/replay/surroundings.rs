@@ -29,7 +29,7 @@ pub(super) fn terminal_notice(run: &Run, name: &OsStr) -> Option<String> {
     let is_piped = run.standard_input().is_some() || surroundings.stdout_sha256.is_some();
     (holds_streams && !is_piped).then(|| {
         format!(
-            "nothing was piped when this was recorded: what was typed then is not in the record, so type the same (it is told by: reenact show {})",
+            "nothing was piped when this was recorded: if anything was typed then, it is not in the record and must be typed again (reenact show {} tells it)",
             Shown::whole(&name.to_string_lossy())
         )
     })
