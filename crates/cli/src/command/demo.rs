@@ -136,7 +136,7 @@ impl DemoArgs {
         }
         print_heading(
             5,
-            "The same on another day: this agent tells its model the time, and a new id for each session",
+            "The same at another time: this agent tells its model the clock, and a new id for each session",
         )?;
         print_command(&clock, "")?;
         let replay = ["replay", CLOCK_RUN, "--key", KEY, "--", "reenact", "demo-agent", "--clock"];
