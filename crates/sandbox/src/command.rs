@@ -33,7 +33,8 @@ pub struct SandboxCommand {
 /// Running child of [`SandboxCommand::spawn`], and the report of its sandbox.
 #[derive(Debug)]
 pub struct SandboxedChild {
-    /// Process of the command. The trampoline has become it, under the same process id.
+    /// Process that stands for the command outside: it passes signals on to the command and ends as the command ends, by the
+    /// same exit code or signal. If it is killed, every process inside is.
     pub child: Child,
     /// Listener on 127.0.0.1 *inside* of the sandbox; only the child and its descendants can connect to it.
     pub listener: TcpListener,
@@ -82,6 +83,8 @@ pub enum SetupStep {
     Masks,
     /// Changing back to the working directory, which may lie under a mask.
     Directory,
+    /// Starting the first process inside, which is the command's parent.
+    Processes,
     /// Closing inherited descriptors.
     Descriptors,
     /// Dropping all capabilities.
@@ -94,7 +97,7 @@ pub enum SetupStep {
 
 impl SetupStep {
     /// All steps, in the order of the trampoline.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Request,
         Self::Namespaces,
         Self::Maps,
@@ -102,6 +105,7 @@ impl SetupStep {
         Self::Listen,
         Self::Masks,
         Self::Directory,
+        Self::Processes,
         Self::Descriptors,
         Self::Privileges,
         Self::Filter,
@@ -119,6 +123,7 @@ impl SetupStep {
             Self::Listen => "listen",
             Self::Masks => "masks",
             Self::Directory => "directory",
+            Self::Processes => "processes",
             Self::Descriptors => "descriptors",
             Self::Privileges => "privileges",
             Self::Filter => "filter",
@@ -256,7 +261,7 @@ impl TrampolineHandshake {
 }
 
 impl ReadySandbox {
-    /// Lets the trampoline become the command, and waits until it has. Returns the same value, for its listener and report.
+    /// Lets the command start, and waits until it has. Returns the same value, for its listener and report.
     ///
     /// # Errors
     /// [`SandboxError::Exec`] if the command could not be executed; [`SandboxError::Lost`] if the trampoline is gone.

@@ -1,8 +1,9 @@
 //! Runs a child process without network access: the kernel enforces it, and a report lists exactly which ways are closed.
 //!
 //! The host program executes itself again as a small single-threaded *trampoline*, which enters new namespaces, sends a
-//! listening socket from inside back to the host, closes every other way out that it knows, and becomes the command. The child
-//! can then reach the host through that socket only. No root is needed, and there is no unsafe code.
+//! listening socket from inside back to the host, closes every other way out that it knows, and starts the command under
+//! a first process inside. The child can then reach the host through that socket only, and no process of it outlives it. No
+//! root is needed, and there is no unsafe code.
 //!
 //! ```no_run
 //! // First call in the host's `main`:

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Isolation {
-    /// The child has its own user, network, mount and IPC namespaces, and a seccomp filter.
+    /// The child has its own user, network, mount, IPC and process namespaces, and a seccomp filter.
     Netns,
     /// Nothing is enforced.
     None,
@@ -109,6 +109,10 @@ facts! {
         Privileges = "privileges": "privileges: none held, none to be gained",
         /// A process of another user namespace cannot be traced, read, or entered through `/proc`.
         Processes = "processes": "memory, descriptors and namespaces of processes outside",
+        /// Processes outside are not seen by the command, so that no signal can name one.
+        Signals = "signals": "signals to processes outside",
+        /// A process that outlives the command is killed by the kernel with the process namespace.
+        LeftProcesses = "left_processes": "processes left behind: they end with the command",
         /// Every descriptor but the three standard ones.
         Descriptors = "descriptors": "inherited descriptors other than 0, 1, 2",
         /// For root only: `/proc/sys` and `/sys` are read-only.
@@ -130,8 +134,12 @@ facts! {
         Everything = "everything": "everything: nothing is enforced",
         /// Files are shared; a program outside that acts on files acts on files of the child, too.
         Files = "files": "files: read and written as the user may",
-        /// Signals go by user, and there is no process namespace.
+        /// Signals go by user where the kernel gives no process namespace.
         Signals = "signals": "signals to processes of the same user",
+        /// A daemon outlives the command where the kernel gives no process namespace.
+        LeftProcesses = "left_processes": "processes left behind: they outlive the command",
+        /// A container masks parts of `/proc`, and the kernel then allows no new one: it lists the processes outside.
+        ProcessList = "process_list": "the list of processes outside: /proc cannot be mounted anew here",
         /// Only sockets that were listening at the start, under a name that this namespace lists, are covered.
         LaterSockets = "later_sockets": "Unix sockets outside /run bound after the start, by another container, or under a second name",
         /// The kernel's tables could not be read, so no socket outside the masked directories was covered.

@@ -1,10 +1,22 @@
-//! Dropping of all capabilities that the new user namespace granted, for good.
+//! Capabilities that the new user namespace granted: two are passed on to the first process inside, and all are dropped for good.
 //!
 //! With one of them the command could unmount the masks. For a command that runs as root this matters most: it would get all of
 //! them back on execution, if the bounding set were not empty.
 
 use rustix::thread::{self, CapabilitySet, CapabilitySets};
 use std::io;
+
+/// Lets the next program that is executed have the two capabilities that [`super::init`] needs: one to mount, one to drop
+/// all. A user other than root would lose them on execution.
+pub(super) fn keep_for_init() -> io::Result<()> {
+    let kept = CapabilitySet::SYS_ADMIN | CapabilitySet::SETPCAP;
+    let held = thread::capabilities(None)?;
+    thread::set_capabilities(None, CapabilitySets { inheritable: held.inheritable | kept, ..held })?;
+    for capability in [CapabilitySet::SYS_ADMIN, CapabilitySet::SETPCAP] {
+        thread::configure_capability_in_ambient_set(capability, true)?;
+    }
+    Ok(())
+}
 
 /// Empties the bounding, ambient, effective, permitted and inheritable sets, and sets `no_new_privs`.
 pub(super) fn drop_all() -> io::Result<()> {

@@ -1,4 +1,5 @@
-//! Channel between host and trampoline: frames over a socket pair, which the trampoline gets as its standard input.
+//! Channel between host and trampoline, and between trampoline and the first process inside: frames over a socket pair, which
+//! the process that is started gets as its standard input.
 //!
 //! Descriptors travel with a frame (SCM_RIGHTS). No descriptor is ever inherited by number and no socket has a name, so nothing
 //! leaks into another child that a thread of the host spawns meanwhile, and no other process can connect.
@@ -41,7 +42,7 @@ pub(crate) struct SetupRequest {
     pub(crate) program: OsString,
 }
 
-/// Message of the trampoline to the host.
+/// Message of the trampoline to the host, or of the first process inside to the trampoline.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TrampolineMessage {
     /// The sandbox is complete; the listener travels with this message.
@@ -50,6 +51,10 @@ pub(crate) enum TrampolineMessage {
     Failed { step: SetupStep, errno: Option<i32>, detail: String },
     /// The command could not be executed.
     NotExecuted { exit_code: i32, reason: String },
+    /// The command is running. From inside to the trampoline, which tells the host by closing the channel.
+    Started,
+    /// The command ended, with a code or by a signal. From inside to the trampoline, which ends in the same way.
+    Ended { code: Option<i32>, signal: Option<i32> },
 }
 
 impl TrampolineChannel {
@@ -169,6 +174,13 @@ impl TrampolineMessage {
                 text(exit_code.to_string().as_ref());
                 text(reason.as_ref());
             }
+            Self::Started => text("started".as_ref()),
+            Self::Ended { code, signal } => {
+                text("ended".as_ref());
+                for number in [code, signal] {
+                    text(number.map_or_else(String::new, |number| number.to_string()).as_ref());
+                }
+            }
         }
         out
     }
@@ -201,6 +213,11 @@ impl TrampolineMessage {
                 let reason = String::from_utf8_lossy(texts.next()?).into_owned();
                 Some(Self::NotExecuted { exit_code, reason })
             }
+            b"started" => Some(Self::Started),
+            b"ended" => {
+                let mut number = || std::str::from_utf8(texts.next()?).ok().map(|text| text.parse().ok());
+                Some(Self::Ended { code: number()?, signal: number()? })
+            }
             _ => None,
         }
     }
@@ -225,6 +242,9 @@ mod tests {
             },
             TrampolineMessage::Failed { step: SetupStep::Request, errno: None, detail: String::new() },
             TrampolineMessage::NotExecuted { exit_code: 127, reason: "No such file".into() },
+            TrampolineMessage::Started,
+            TrampolineMessage::Ended { code: Some(3), signal: None },
+            TrampolineMessage::Ended { code: None, signal: Some(9) },
         ];
         for word in words {
             assert_eq!(TrampolineMessage::from_bytes(&word.to_bytes()), Some(word));

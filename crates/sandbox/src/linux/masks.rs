@@ -23,10 +23,6 @@ const MASKED_DEVICES: [&str; 1] = ["/dev/vhost-vsock"];
 const NETWORK_FILE_SYSTEMS: [&str; 12] =
     ["nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "afs", "9p", "glusterfs", "lustre", "autofs", "coda"];
 
-/// File systems whose files control the kernel, wherever they are mounted.
-const KERNEL_CONTROL_FILE_SYSTEMS: [&str; 9] =
-    ["sysfs", "cgroup", "cgroup2", "debugfs", "tracefs", "securityfs", "configfs", "bpf", "efivarfs"];
-
 /// Mounts all masks, and adds each way out to `closed` or `open`. `directory` is the working directory of the command.
 pub(super) fn apply(
     tables: &HostTables,
@@ -85,13 +81,6 @@ pub(super) fn apply(
     let fetched =
         tables.mounts.iter().filter(|mount| is_network_file_system(mount) && elsewhere(&mount.mount_point));
     open.extend(fetched.map(|mount| OpenRoute::NetworkFiles((&mount.mount_point).into())));
-
-    if rustix::process::getuid().is_root() {
-        match make_kernel_controls_read_only(&tables.mounts) {
-            Ok(()) => closed.push(ClosedRoute::KernelControls),
-            Err(_) => open.push(OpenRoute::KernelControls),
-        }
-    }
     Ok(())
 }
 
@@ -122,7 +111,7 @@ fn mount_empty_directory(mount_point: &Path) -> io::Result<()> {
 }
 
 /// Mounts a null device over a file, so that connecting to it is refused.
-fn mount_null_device(path: &Path) -> Result<(), Errno> {
+pub(super) fn mount_null_device(path: &Path) -> Result<(), Errno> {
     rustix::mount::mount_bind("/dev/null", path)
 }
 
@@ -141,46 +130,4 @@ fn is_network_file_system(mount: &Mount) -> bool {
     let network =
         NETWORK_FILE_SYSTEMS.contains(&kind) || (kind.starts_with("fuse.") && kind != "fuse.portal");
     network && !mount.mount_point.starts_with("/proc")
-}
-
-/// Makes the files that control the kernel read-only. Root needs no capability to write `/proc/sys/kernel/core_pattern`, which
-/// names a program that the kernel starts outside.
-fn make_kernel_controls_read_only(mounts: &[Mount]) -> Result<(), Errno> {
-    let is_control = |mount: &&Mount| {
-        mount.mount_point.starts_with("/sys") || KERNEL_CONTROL_FILE_SYSTEMS.contains(&mount.fs_type.as_str())
-    };
-    for mount in mounts.iter().filter(is_control) {
-        match remount_read_only(&mount.mount_point, &mount.options) {
-            // The mount is hidden below another one by now.
-            Ok(()) | Err(Errno::NOENT | Errno::INVAL) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    let proc = mounts.iter().rev().find(|mount| mount.mount_point == Path::new("/proc"));
-    let options = proc.map_or(&[][..], |mount| &mount.options);
-    for path in ["/proc/sys", "/proc/irq", "/proc/bus", "/proc/fs"]
-        .map(Path::new)
-        .into_iter()
-        .filter(|it| it.is_dir())
-    {
-        rustix::mount::mount_bind_recursive(path, path)?;
-        remount_read_only(path, options)?;
-    }
-    let trigger = Path::new("/proc/sysrq-trigger");
-    if trigger.exists() { mount_null_device(trigger) } else { Ok(()) }
-}
-
-/// Remounts a path read-only. The flags that the mount has already are locked in this namespace and must be given again.
-fn remount_read_only(path: &Path, options: &[String]) -> Result<(), Errno> {
-    let flag = |option: &String| match option.as_str() {
-        "nosuid" => MountFlags::NOSUID,
-        "nodev" => MountFlags::NODEV,
-        "noexec" => MountFlags::NOEXEC,
-        "noatime" => MountFlags::NOATIME,
-        "nodiratime" => MountFlags::NODIRATIME,
-        "relatime" => MountFlags::RELATIME,
-        _ => MountFlags::empty(),
-    };
-    let option_flags = options.iter().map(flag).fold(MountFlags::empty(), |all, one| all | one);
-    rustix::mount::mount_remount(path, option_flags | MountFlags::BIND | MountFlags::RDONLY, c"")
 }

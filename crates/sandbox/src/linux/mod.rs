@@ -1,6 +1,14 @@
 //! Linux: the trampoline with one module for each of its steps, and the host's side of the channel to it.
 //!
-//! Start reading at `trampoline`, whose `build_sandbox` lists the steps in order.
+//! ```text
+//! host ── channel ── trampoline ── control ── init (PID 1 inside) ── command
+//! ```
+//!
+//! The trampoline enters the namespaces and stays outside of the one for processes, as the child that the host knows: it
+//! forwards signals and ends as the command did. `init` is the first process inside, and the command's parent; when it
+//! ends, the kernel kills every process that is left inside.
+//!
+//! Start reading at `trampoline`, then at `init`: each lists its steps in order.
 
 pub(crate) mod advice;
 pub(crate) mod channel;
@@ -11,7 +19,11 @@ mod capabilities;
 mod descriptors;
 mod environment;
 mod host_tables;
+mod init;
+mod kernel_controls;
 mod loopback;
 mod masks;
 mod namespaces;
+mod proc_mount;
 mod seccomp;
+mod signals;

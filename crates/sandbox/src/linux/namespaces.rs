@@ -1,4 +1,4 @@
-//! Entering of new user, network, mount and System V IPC namespaces. The child keeps its user and group ids.
+//! Entering of new user, network, mount, System V IPC and process namespaces. The child keeps its user and group ids.
 
 use super::trampoline::{SetupContext, SetupFailure};
 use crate::command::SetupStep;
@@ -20,6 +20,10 @@ pub(super) fn enter(closed: &mut Vec<ClosedRoute>, open: &mut Vec<OpenRoute>) ->
     match unshare(CloneFlags::CLONE_NEWIPC) {
         Ok(()) => closed.push(ClosedRoute::Ipc),
         Err(_) => open.push(OpenRoute::Ipc),
+    }
+    // This process stays outside of it; its first child is in it, and reports it as closed.
+    if unshare(CloneFlags::CLONE_NEWPID).is_err() {
+        open.extend([OpenRoute::Signals, OpenRoute::LeftProcesses]);
     }
     if uid == 0 {
         open.push(OpenRoute::Root);

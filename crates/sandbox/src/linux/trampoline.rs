@@ -1,25 +1,36 @@
-//! The trampoline: takes each step in order, reports to the host, and becomes the command.
+//! The trampoline: takes each step in order, reports to the host, starts the first process inside, and ends as the command ends.
+//!
+//! It stays outside of the process namespace, since a process cannot enter one: only its children do.
 
 use super::channel::{TrampolineChannel, TrampolineMessage};
-use super::{capabilities, descriptors, environment, host_tables, loopback, masks, namespaces, seccomp};
+use super::init::{self, INIT_ARGUMENT};
+use super::signals::{self, ReceivedSignal, SignalReceiver};
+use super::{capabilities, host_tables, loopback, masks, namespaces};
 use crate::command::SetupStep;
 use crate::report::{ClosedRoute, OpenRoute};
 use crate::trampoline::TRAMPOLINE_ARGUMENT;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, TcpListener};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 /// Exit code if the sandbox could not be built; env(1) uses it for its own failures.
-const EXIT_SETUP_FAILED: i32 = 125;
+pub(super) const EXIT_SETUP_FAILED: i32 = 125;
 
 /// Error of one step.
 pub(super) struct SetupFailure {
     step: SetupStep,
     errno: Option<i32>,
     detail: String,
+}
+
+impl SetupFailure {
+    /// Returns the message that tells the host.
+    pub(super) fn into_message(self) -> TrampolineMessage {
+        TrampolineMessage::Failed { step: self.step, errno: self.errno, detail: self.detail }
+    }
 }
 
 /// Adds the step and the action to an error.
@@ -36,70 +47,74 @@ impl<T, E: Into<io::Error>> SetupContext<T> for Result<T, E> {
     }
 }
 
-/// Runs the trampoline and exits, if the first argument says so.
+/// Runs the trampoline, or the first process inside, and exits, if the first argument says so.
 pub(crate) fn run_if_trampoline() {
     let mut args = std::env::args_os().skip(1);
-    if args.next().is_some_and(|first| first == TRAMPOLINE_ARGUMENT) {
-        std::process::exit(run_trampoline(args.next(), args.collect()));
-    }
-}
-
-/// Builds the sandbox and executes the command. Returns only after a failure, with the exit code.
-fn run_trampoline(program: Option<OsString>, args: Vec<OsString>) -> i32 {
+    let Some(first) = args.next().filter(|first| first == TRAMPOLINE_ARGUMENT || first == INIT_ARGUMENT)
+    else {
+        return;
+    };
     let borrowed = rustix::process::getuid() != rustix::process::geteuid()
         || rustix::process::getgid() != rustix::process::getegid();
     let channel = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3).map_err(io::Error::from);
-    let (Some(program), Ok(mut channel), false) =
-        (program, channel.and_then(TrampolineChannel::from_fd), borrowed)
-    else {
+    let channel = channel.and_then(TrampolineChannel::from_fd);
+    let (Some(program), Ok(channel), false) = (args.next(), channel, borrowed) else {
         print_error(&format!(
-            "{TRAMPOLINE_ARGUMENT} is the sandbox's own inner command; it cannot be called by hand"
+            "{} is the sandbox's own inner command; it cannot be called by hand",
+            if first == INIT_ARGUMENT { INIT_ARGUMENT } else { TRAMPOLINE_ARGUMENT }
         ));
-        return EXIT_SETUP_FAILED;
+        std::process::exit(EXIT_SETUP_FAILED);
     };
-    match build_sandbox(&mut channel) {
-        Ok((listener, report)) => {
-            if channel.send(&report.to_bytes(), Some(listener.as_fd())).is_err() {
-                return EXIT_SETUP_FAILED;
-            }
-        }
-        Err(SetupFailure { step, errno, detail }) => {
-            let _ = channel.send(&TrampolineMessage::Failed { step, errno, detail }.to_bytes(), None);
+    std::process::exit(match first == INIT_ARGUMENT {
+        true => init::run(channel, &program, args.collect()),
+        false => run_trampoline(channel, program, args.collect()),
+    });
+}
+
+/// Builds the sandbox, lets the command run in it, and ends as the command ended. Returns an exit code.
+fn run_trampoline(mut channel: TrampolineChannel, program: OsString, args: Vec<OsString>) -> i32 {
+    let (inside, listener, report) = match build_sandbox(&mut channel, program, args) {
+        Ok(built) => built,
+        Err(failure) => {
+            let _ = channel.send(&failure.into_message().to_bytes(), None);
             return EXIT_SETUP_FAILED;
         }
+    };
+    if channel.send(&report.to_bytes(), Some(listener.as_fd())).is_err() {
+        return EXIT_SETUP_FAILED;
     }
     // Only the host has the listener now. Without its message, the command never runs.
+    drop(listener);
     if !matches!(channel.receive(), Ok((body, None)) if body == b"go") {
         return EXIT_SETUP_FAILED;
     }
-    let mut command = Command::new(&program);
-    command.args(args);
-    for name in environment::escape_variables() {
-        command.env_remove(name);
-    }
-    let error = command.exec();
-    let exit_code = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
-    let _ = channel
-        .send(&TrampolineMessage::NotExecuted { exit_code, reason: error.to_string() }.to_bytes(), None);
-    exit_code
+    inside.run(channel)
 }
 
-/// Takes every step before the command; returns the listener and the report of the steps that are done.
-fn build_sandbox(channel: &mut TrampolineChannel) -> Result<(TcpListener, TrampolineMessage), SetupFailure> {
+/// First process inside, with what the trampoline needs to be its parent.
+struct InsideProcess {
+    child: Child,
+    control: TrampolineChannel,
+    signals: SignalReceiver,
+}
+
+/// Takes every step before the command; returns the process inside, the listener, and the report of the steps that are done.
+fn build_sandbox(
+    channel: &mut TrampolineChannel,
+    program: OsString,
+    args: Vec<OsString>,
+) -> Result<(InsideProcess, TcpListener, TrampolineMessage), SetupFailure> {
     let (port, stdin) = channel.receive().at_step(SetupStep::Request, "read the request")?;
     let port = <[u8; 2]>::try_from(port).map_err(|_| io::Error::from(io::ErrorKind::InvalidData));
     let port = u16::from_le_bytes(port.at_step(SetupStep::Request, "read the port")?);
     let stdin = stdin
         .ok_or(io::Error::from(io::ErrorKind::InvalidData))
         .at_step(SetupStep::Request, "take over stdin")?;
-    rustix::stdio::dup2_stdin(&stdin).at_step(SetupStep::Request, "take over stdin")?;
-    drop(stdin);
 
     let directory = std::env::current_dir().at_step(SetupStep::Directory, "find the working directory")?;
     // The tables are read before the new namespaces hide them.
     let tables = host_tables::HostTables::read();
-    let (mut closed, mut open) =
-        (Vec::new(), vec![OpenRoute::Files, OpenRoute::Signals, OpenRoute::LaterSockets]);
+    let (mut closed, mut open) = (Vec::new(), vec![OpenRoute::Files, OpenRoute::LaterSockets]);
 
     namespaces::enter(&mut closed, &mut open)?;
     loopback::bring_up().at_step(SetupStep::Loopback, "raise the loopback interface")?;
@@ -111,15 +126,80 @@ fn build_sandbox(channel: &mut TrampolineChannel) -> Result<(TcpListener, Trampo
         &format!("go back to {directory:?}, which lies under a directory that the sandbox masks"),
     )?;
 
-    descriptors::close_inherited(&[&channel.as_fd(), &listener.as_fd()])
-        .at_step(SetupStep::Descriptors, "close inherited descriptors")?;
-    closed.push(ClosedRoute::Descriptors);
-    open.extend(descriptors::network_streams());
-    closed.extend(environment::escape_variables().map(ClosedRoute::Variable));
+    let mut inside = InsideProcess::start(program, args, stdin)?;
+    let (closed_inside, open_inside) = inside.receive_report()?;
+    closed.extend(closed_inside);
+    open.extend(open_inside);
     capabilities::drop_all().at_step(SetupStep::Privileges, "give up capabilities")?;
-    closed.extend([ClosedRoute::Privileges, ClosedRoute::Processes]);
-    seccomp::install(&mut closed)?;
-    Ok((listener, TrampolineMessage::Ready { closed, open }))
+    Ok((inside, listener, TrampolineMessage::Ready { closed, open }))
+}
+
+impl InsideProcess {
+    /// Starts this program again as the first process of the new process namespace.
+    fn start(program: OsString, args: Vec<OsString>, stdin: OwnedFd) -> Result<Self, SetupFailure> {
+        const AT: SetupStep = SetupStep::Processes;
+        capabilities::keep_for_init().at_step(AT, "keep capabilities")?;
+        let (mut control, theirs) = TrampolineChannel::pair().at_step(AT, "make a socket pair")?;
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0("reenact-sandbox-init").arg(INIT_ARGUMENT).arg(program).args(args);
+        let child =
+            command.stdin(Stdio::from(theirs)).spawn().at_step(AT, "start the first process inside")?;
+        // The command holds the other end of the socket pair.
+        drop(command);
+        // Not earlier, since blocked signals are inherited.
+        let signals = SignalReceiver::new().at_step(AT, "receive signals")?;
+        control.send(b"stdin", Some(stdin.as_fd())).at_step(AT, "pass stdin on")?;
+        Ok(Self { child, control, signals })
+    }
+
+    /// Receives what the process inside closed and what stayed open, or the error of its steps.
+    fn receive_report(&mut self) -> Result<(Vec<ClosedRoute>, Vec<OpenRoute>), SetupFailure> {
+        let received =
+            self.control.receive().at_step(SetupStep::Processes, "hear from the first process inside");
+        match TrampolineMessage::from_bytes(&received?.0) {
+            Some(TrampolineMessage::Ready { closed, open }) => Ok((closed, open)),
+            Some(TrampolineMessage::Failed { step, errno, detail }) => {
+                Err(SetupFailure { step, errno, detail })
+            }
+            _ => Err(io::Error::from(io::ErrorKind::InvalidData))
+                .at_step(SetupStep::Processes, "read the report of the first process inside"),
+        }
+    }
+
+    /// Lets the command start, tells the host whether it did, and passes signals on until it ends. Returns the exit code of
+    /// the command, or ends this process by the signal that ended the command.
+    fn run(mut self, mut channel: TrampolineChannel) -> i32 {
+        let started = self.control.send(b"go", None).and_then(|()| self.control.receive());
+        match started.map(|(body, _)| TrampolineMessage::from_bytes(&body)) {
+            Ok(Some(TrampolineMessage::Started)) => drop(channel),
+            Ok(Some(refused @ TrampolineMessage::NotExecuted { exit_code, .. })) => {
+                let _ = channel.send(&refused.to_bytes(), None);
+                return exit_code;
+            }
+            _ => {
+                let reason = "the first process inside went away".to_owned();
+                let lost = TrampolineMessage::NotExecuted { exit_code: EXIT_SETUP_FAILED, reason };
+                let _ = channel.send(&lost.to_bytes(), None);
+                return EXIT_SETUP_FAILED;
+            }
+        }
+        // The command alone holds the standard streams, so that their other ends see when it closes one.
+        let _ = init::release_standard_streams();
+        let init = rustix::process::Pid::from_child(&self.child);
+        while matches!(self.child.try_wait(), Ok(None)) {
+            match self.signals.next() {
+                Ok(ReceivedSignal::Forward(signal)) => drop(rustix::process::kill_process(init, signal)),
+                Ok(ReceivedSignal::Child | ReceivedSignal::OfGroup) => {}
+                Err(_) => break,
+            }
+        }
+        match self.control.receive().map(|(body, _)| TrampolineMessage::from_bytes(&body)) {
+            Ok(Some(TrampolineMessage::Ended { code: Some(code), .. })) => code,
+            Ok(Some(TrampolineMessage::Ended { signal: Some(signal), .. })) => signals::end_by(signal),
+            // The process inside was killed, and the command with it.
+            _ => signals::end_by(nix::libc::SIGKILL),
+        }
+    }
 }
 
 /// Prints an error for a person who typed the private argument. The host gets its errors through the channel.

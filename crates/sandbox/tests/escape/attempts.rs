@@ -67,7 +67,9 @@ const TABLE: &[Row] = &[
     ("ptrace a process outside", Fail, ptrace),
     ("process_vm_readv of a process outside", Fail, read_memory),
     ("pidfd_getfd of a process outside", Fail, pidfd_getfd),
-    ("signal 0 to a process outside", StayOpen, signal),
+    ("signal 0 to a process outside", Fail, signal),
+    ("ptrace the first process inside", FailInside, ptrace_init),
+    ("/proc/1/mem of the first process inside", FailInside, || write("/proc/1/mem")),
     ("unmount /run", FailInside, || unmount_run(CloneFlags::empty())),
     ("unmount /run in a nested mount namespace", FailInside, || unmount_run(CloneFlags::CLONE_NEWNS)),
     ("unmount /run in a nested user and mount namespace", FailInside, || {
@@ -327,6 +329,11 @@ fn cgroup() -> Outcome {
 fn ptrace() -> Outcome {
     let pid = nix::unistd::Pid::from_raw(victim()?);
     nix::sys::ptrace::seize(pid, nix::sys::ptrace::Options::empty())?;
+    Ok(())
+}
+
+fn ptrace_init() -> Outcome {
+    nix::sys::ptrace::seize(nix::unistd::Pid::from_raw(1), nix::sys::ptrace::Options::empty())?;
     Ok(())
 }
 

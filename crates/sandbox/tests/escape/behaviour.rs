@@ -18,6 +18,12 @@ const TESTS: &[(&str, fn())] = &[
     ("a missing command is 127, one that is not executable 126", not_executed),
     ("signals reach the command itself", signals),
     ("no signal is blocked or ignored", signal_state),
+    ("it ends by the signal that ended the command", ended_by),
+    ("nothing that the command left behind survives", left_behind),
+    ("nothing survives the process that stands for the command", killed_outside),
+    ("what the command abandons is reaped", reaped),
+    ("/proc lists the processes inside and no other", process_list),
+    ("where /proc is masked, all else holds", masked_proc),
     ("the environment has no ways out", environment),
     ("user, group and directory are kept", identity),
     ("the runtime directory is there and empty", runtime_directory),
@@ -92,6 +98,21 @@ pub(crate) fn run_action(name: &str, rest: &[&str]) -> i32 {
         "probe" => {
             let probe = reenact_sandbox::probe();
             print!("{}\n{}", probe.report, probe.advice.join("\n"));
+            0
+        }
+        "processes" => {
+            let is_process = |name: &std::ffi::OsStr| name.as_encoded_bytes().iter().all(u8::is_ascii_digit);
+            let entries = std::fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().file_name());
+            println!("{}", entries.filter(|name| is_process(name)).count());
+            0
+        }
+        "abandon" => {
+            // The shell prints the id of a process that it leaves to the first process inside.
+            let orphan = Command::new("sh").args(["-c", "true & echo $!"]).output().unwrap().stdout;
+            let orphan = format!("/proc/{}", String::from_utf8(orphan).unwrap().trim());
+            while std::path::Path::new(&orphan).exists() {
+                std::thread::yield_now();
+            }
             0
         }
         "mount-proc" => {
@@ -212,6 +233,62 @@ fn signal_state() {
     assert_eq!(lines(&inside).len(), 2);
 }
 
+/// Ends by each kind: one that the standard library ignores, one that it handles, one without a name, one that nobody can catch.
+fn ended_by() {
+    let real_time = 40;
+    for signal in [nix::libc::SIGPIPE, nix::libc::SIGSEGV, real_time, nix::libc::SIGKILL] {
+        let plan = SandboxCommand::new("sh").args(["-c", &format!("kill -{signal} $$")]);
+        assert_eq!(plan.spawn().unwrap().child.wait().unwrap().signal(), Some(signal));
+    }
+}
+
+/// Runs a script with piped output, and returns the child and the pipe, which ends with the last process that holds it.
+fn start_script(script: &str) -> (std::process::Child, std::process::ChildStdout) {
+    let (mut command, handshake) = SandboxCommand::new("sh").args(["-c", script]).prepare().unwrap();
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    drop(command);
+    drop(handshake.wait().unwrap().start().unwrap());
+    let output = child.stdout.take().unwrap();
+    (child, output)
+}
+
+fn left_behind() {
+    let (mut child, mut output) = start_script("setsid sleep 1000 & echo left; exit 3");
+    assert_eq!(child.wait().unwrap().code(), Some(3));
+    let mut said = String::new();
+    output.read_to_string(&mut said).unwrap();
+    assert_eq!(said, "left\n");
+}
+
+fn killed_outside() {
+    let (mut child, mut output) = start_script("echo here; setsid sleep 1000 & sleep 1000");
+    output.read_exact(&mut [0; 5]).unwrap();
+    child.kill().unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(nix::libc::SIGKILL));
+    assert_eq!(output.read(&mut [0]).unwrap(), 0);
+}
+
+fn reaped() {
+    assert_eq!(run(plan(&["abandon"])).0, Some(0));
+}
+
+fn process_list() {
+    assert_eq!(run(plan(&["processes"])), (Some(0), "2\n".into(), String::new()));
+}
+
+/// Masks a part of `/proc` in namespaces of its own, as container runtimes do.
+fn masked_proc() {
+    let script = "mount -t tmpfs none /proc/bus && exec \"$0\" act probe";
+    let exe = std::env::current_exe().unwrap();
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]).arg(exe);
+    let Ok(output) = command.output() else { return };
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.starts_with("hermetic: enforced by the kernel (netns)"), "{said}");
+    assert!(said.contains("\n  open    the list of processes outside"), "{said}");
+    assert!(said.contains("\n  closed  processes left behind"), "{said}");
+}
+
 fn environment() {
     let mut plan = plan(&["env"]);
     let set = [
@@ -232,10 +309,9 @@ fn identity() {
     let child = command.stdout(Stdio::piped()).spawn().unwrap();
     drop(command);
     let _running = handshake.wait().unwrap().start().unwrap();
-    let pid = child.id();
     let output = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
     let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
-    assert_eq!(output, format!("{uid} {gid} {pid} /usr\n"));
+    assert_eq!(output, format!("{uid} {gid} 2 /usr\n"));
 }
 
 fn runtime_directory() {
@@ -323,7 +399,10 @@ fn report() {
     ] {
         assert!(enforcement.closed.contains(&fact), "{fact:?}");
     }
-    for fact in [OpenRoute::Files, OpenRoute::Signals, OpenRoute::LaterSockets] {
+    for fact in [ClosedRoute::Signals, ClosedRoute::LeftProcesses] {
+        assert!(enforcement.closed.contains(&fact), "{fact:?}");
+    }
+    for fact in [OpenRoute::Files, OpenRoute::LaterSockets] {
         assert!(enforcement.open.contains(&fact), "{fact:?}");
     }
     assert!(enforcement.masked_paths().any(|path| path == std::path::Path::new("/run")));
