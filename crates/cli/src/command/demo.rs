@@ -10,6 +10,7 @@ use std::process::{Command, Output};
 
 use reenact_json::Shown;
 use reenact_record::clock::{Clock, SystemClock, timestamp};
+use reenact_sandbox::Isolation;
 use reenact_testkit::{Script, ScriptedVendor, Vendor};
 use reenact_verify::render::Tone;
 
@@ -123,9 +124,15 @@ impl DemoArgs {
         let clocked = demo.start_reenact("author", &clock, &[("OPENAI_BASE_URL", &base)])?;
         require_exit_code(&clocked, 0)?;
 
-        print_heading(4, "Replay it: the model is switched off, and the kernel cuts off the network")?;
+        let has_sandbox = reenact_sandbox::probe().report.isolation != Isolation::None;
+        let (network, sandbox): (_, &[&str]) = match has_sandbox {
+            true => ("the kernel cuts off the network", &[]),
+            false => ("this kernel gives no sandbox (reenact doctor)", &["--sandbox", "off"]),
+        };
+        print_heading(4, &format!("Replay it: the model is switched off, and {network}"))?;
         vendor.stop();
-        let replay = ["replay", RUN, "--key", KEY, "--", "reenact", "demo-agent"];
+        let command = ["--", "reenact", "demo-agent"];
+        let replay = [&["replay", RUN, "--key", KEY], sandbox, &command].concat();
         let replayed = demo.run_reenact("stranger", &replay, &[])?;
         print_output(&replayed)?;
         require_exit_code(&replayed, 0)?;
@@ -139,7 +146,7 @@ impl DemoArgs {
             "The same at another time: this agent tells its model the clock, and a new id for each session",
         )?;
         print_command(&clock, "")?;
-        let replay = ["replay", CLOCK_RUN, "--key", KEY, "--", "reenact", "demo-agent", "--clock"];
+        let replay = [&["replay", CLOCK_RUN, "--key", KEY], sandbox, &command, &["--clock"]].concat();
         let moved = demo.run_reenact("stranger", &replay, &[])?;
         print(&indented(String::from_utf8_lossy(&moved.stderr).lines()))?;
         require_exit_code(&moved, 0)?;

@@ -1,6 +1,7 @@
 //! Replaying: the same output while the model is gone, and the messages when the agent asks for something else.
 
 use std::fs;
+use std::process::{Command, Stdio};
 
 use reenact_json::{Limits, Value};
 use reenact_testkit::{Script, ScriptedAnswer};
@@ -188,7 +189,7 @@ fn another_output_is_told() {
             let before = ["replay", "last", "--sandbox", sandbox];
             project.run(&[&before[..], options, &["--", "sh", "-c", agent]].concat())
         };
-        let told = "reenact: reproduced: 4 exchanges, exit 0, as recorded\nreenact: its output is not the recorded one, [..]\n";
+        let told = "reenact: reproduced[..]: 4 exchanges, exit 0, as recorded\nreenact: its output is not the recorded one, [..]\n";
         replay(&[]).expect(0, "...\nmore\n", &format!("{told}...\n"));
         replay(&["--same-output"]).expect(1, "...\nmore\n", &format!("{differed}...\n"));
     }
@@ -214,13 +215,54 @@ fn another_output_is_told() {
 fn without_a_sandbox_it_says_so() {
     let (project, recorded) = recorded();
     let replayed = project.run(&["replay", "last", "--sandbox", "off", "--", REENACT, "demo-agent"]);
-    replayed.expect(0, &recorded.stdout, "...\nreenact: hermetic: not enforced\nreenact: report [..]\n");
+    replayed.expect(
+        0,
+        &recorded.stdout,
+        "...\nreenact: reproduced, NOT hermetic: 4 exchanges, exit 0, as recorded\nreenact: hermetic: not enforced, the agent had the whole network\nreenact: report [..]\n",
+    );
+}
+
+/// Runs a replay where the kernel allows no user namespace: the limit is set in one of its own. `None` where that cannot be made.
+fn replay_without_namespaces(project: &TestProject, options: &[&str]) -> Option<CommandOutput> {
+    let arguments = [&["replay", "last"], options, &["--", REENACT, "demo-agent"]].concat();
+    let replay = project.command(&arguments);
+    let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "sh", "-c", script]).arg(REENACT).args(replay.get_args());
+    command.env_clear().envs(replay.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.current_dir(project.folder.path()).stdin(Stdio::null());
+    let output = command.output().ok()?;
+    let utf8 = |bytes| String::from_utf8(bytes).unwrap();
+    let (stdout, stderr) = (utf8(output.stdout), utf8(output.stderr));
+    (!stderr.contains("unshare: ")).then(|| CommandOutput { code: output.status.code(), stdout, stderr })
 }
 
 #[test]
-fn a_required_sandbox_is_there_or_nothing_runs() {
+fn where_the_kernel_gives_no_sandbox_nothing_runs_unasked() {
+    let (project, recorded) = recorded();
+    let Some(refused) = replay_without_namespaces(&project, &[]) else { return };
+    refused.expect(
+        2,
+        "",
+        "...\nreenact: the sandbox was refused at step namespaces: [..] (E_SANDBOX_REFUSED)\n  the number of user namespaces is limited to 0: [..]\nwithout a sandbox the agent has the whole network: --sandbox off runs it all the same\n",
+    );
+    let refused = replay_without_namespaces(&project, &["--json"]).unwrap();
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stdout.starts_with("{\"code\":\"E_SANDBOX_REFUSED\","), "{}", refused.stdout);
+    for sandbox in ["auto", "off"] {
+        let replayed = replay_without_namespaces(&project, &["--sandbox", sandbox]).unwrap();
+        replayed.expect(
+            0,
+            &recorded.stdout,
+            "...\nreenact: reproduced, NOT hermetic: 4 exchanges, exit 0, as recorded\n...\n",
+        );
+    }
+}
+
+#[test]
+fn a_sandbox_is_there_or_nothing_runs() {
     let (project, _) = recorded();
-    let replayed = project.run(&["replay", "last", "--sandbox", "require", "--", REENACT, "demo-agent"]);
+    let replayed = project.run(&["replay", "last", "--", REENACT, "demo-agent"]);
     if reenact_sandbox_is_there(&project) {
         assert_eq!(replayed.code, Some(0), "{}", replayed.stderr);
     } else {

@@ -15,12 +15,13 @@ use reenact_replay::player;
 use reenact_sandbox::{SandboxCommand, SandboxError, SandboxProbe, SandboxReport};
 
 use super::answers::PlayerAnswers;
-use super::refusal::{self, ReplayRefusal};
+use super::refusal::ReplayRefusal;
 use super::{PaceArg, ReplayArgs, ReplaySetup, SandboxModeArg};
 use crate::agent::{AgentLaunch, Overlay, overlay};
 use crate::child;
 use crate::output::{self, CommandError};
 use crate::stdio::{ReplayedOutput, RunningReplayedOutput};
+use crate::terminal::Terminal;
 use crate::{hardening, runs, vendors};
 
 /// Port of the gateway inside the sandbox. Every port is free there, and a fixed one makes the output of
@@ -42,11 +43,11 @@ pub(super) struct RunningAgent {
 }
 
 impl ReplayArgs {
-    /// Starts the agent inside a sandbox; without one if `--sandbox` allows it.
+    /// Starts the agent inside a sandbox; without one if `--sandbox` or the person at the terminal allows it.
     ///
     /// # Errors
     ///
-    /// If the sandbox is required and refused, or the command cannot be started.
+    /// If the kernel refuses the sandbox and nobody allows to go without, or the command cannot be started.
     pub(super) fn start_agent(&self, setup: &ReplaySetup) -> Result<RunningAgent, CommandError> {
         let why = match self.sandbox {
             SandboxModeArg::Off => "the sandbox was switched off (--sandbox off)".to_owned(),
@@ -55,11 +56,8 @@ impl ReplayArgs {
                 Err(AgentStartError::Other(error)) => return Err(error),
                 Err(AgentStartError::Sandbox(error)) => {
                     let probe = SandboxProbe::from_error(&error);
-                    if self.sandbox == SandboxModeArg::Require {
-                        let advice = probe.advice.iter().map(|line| format!("  {line}")).collect();
-                        let reason = error.to_string();
-                        let refusal = ReplayRefusal { code: refusal::SANDBOX_REFUSED, reason, advice };
-                        return Err(refusal.into_error(self.json));
+                    if self.sandbox == SandboxModeArg::Require && !self.is_allowed_without_sandbox(&error) {
+                        return Err(ReplayRefusal::no_sandbox(&error, &probe).into_error(self.json));
                     }
                     let advice: String = probe.advice.iter().map(|line| format!("\n  {line}")).collect();
                     output::print_notice(&format!("{error}; the network is not cut off{advice}"));
@@ -91,6 +89,16 @@ impl ReplayArgs {
         let output = output.map(ReplayedOutput::start);
         let enforcement = SandboxReport::not_enforced(why);
         Ok(RunningAgent { child, gateway, enforcement, overlay, output })
+    }
+
+    /// Asks the person at the terminal whether the agent may run without a sandbox; false where nobody is there to be asked.
+    fn is_allowed_without_sandbox(&self, error: &SandboxError) -> bool {
+        if self.json {
+            return false;
+        }
+        let Some(mut terminal) = Terminal::open() else { return false };
+        output::print_notice(&format!("{error}: the agent would have the whole network"));
+        terminal.confirm("Run it all the same? [y/N] ").unwrap_or(false)
     }
 
     /// Starts the agent in a sandbox of the kernel, with the gateway's listener inside it.

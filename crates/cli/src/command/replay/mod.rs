@@ -62,7 +62,7 @@ use crate::{quantity, runs, runtime, settings, upstreams};
 /// `record`: what happens is then recorded as a new run.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  reenact replay\n  reenact replay -- python agent.py\n  reenact replay run.rer.json --key signer.jwk --json -- node agent.js\n  reenact replay 0197 --pace recorded --sandbox require -- ./agent\n  reenact replay --diff -- ./agent\n  reenact replay last --live -- ./agent\n  reenact replay last --from s3 -- ./agent\n  reenact replay last --edit s3=answer.txt --live -- ./agent\n  reenact replay --bundle failure.tar.gz -- python agent.py"
+    after_help = "Examples:\n  reenact replay\n  reenact replay -- python agent.py\n  reenact replay run.rer.json --key signer.jwk --json -- node agent.js\n  reenact replay 0197 --pace recorded -- ./agent\n  reenact replay --diff -- ./agent\n  reenact replay last --live -- ./agent\n  reenact replay last --from s3 -- ./agent\n  reenact replay last --edit s3=answer.txt --live -- ./agent\n  reenact replay --bundle failure.tar.gz -- python agent.py"
 )]
 pub(crate) struct ReplayArgs {
     /// A file or a folder, a run id, the beginning of one, or `last`
@@ -82,8 +82,9 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "F", requires = "bundle", conflicts_with = "run")]
     config: Option<PathBuf>,
 
-    /// What to do where the kernel gives no sandbox: auto (say so and go on), require (stop), off (do not ask for one)
-    #[arg(long, value_name = "WHEN", default_value = "auto", value_enum)]
+    /// What to do where the kernel gives no sandbox: require (ask at a terminal, else stop), auto (say so and go on with the whole
+    /// network), off (use none)
+    #[arg(long, value_name = "WHEN", default_value = "require", value_enum)]
     sandbox: SandboxModeArg,
 
     /// When the pieces of an answer come: at once, or as they came when they were recorded
@@ -135,8 +136,8 @@ pub(crate) struct ReplayArgs {
 /// Values of `--sandbox`.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum SandboxModeArg {
-    Auto,
     Require,
+    Auto,
     Off,
 }
 

@@ -4,6 +4,7 @@
 
 use reenact_json::print::PrintObjectWriter;
 use reenact_replay::{LoadError, miss};
+use reenact_sandbox::{SandboxError, SandboxProbe};
 
 use crate::output::{self, CommandError};
 
@@ -16,7 +17,7 @@ pub(super) const COMMAND_NEEDED: &str = "E_COMMAND_NEEDED";
 /// Code for a record without any exchange.
 pub(super) const NOTHING_RECORDED: &str = "E_NOTHING_RECORDED";
 /// Code for a sandbox that is required and that the kernel refuses.
-pub(super) const SANDBOX_REFUSED: &str = "E_SANDBOX_REFUSED";
+const SANDBOX_REFUSED: &str = "E_SANDBOX_REFUSED";
 
 /// Code for a project whose envelope would not be enforced.
 pub(super) const NOT_ENFORCED: &str = "E_ENVELOPE_NOT_ENFORCED";
@@ -45,6 +46,16 @@ impl ReplayRefusal {
                 "record it again when its calls are counted in the summary".to_owned(),
             ],
         }
+    }
+
+    /// Makes the refusal of a replay for which the kernel gives no sandbox, with what would change that.
+    pub(super) fn no_sandbox(error: &SandboxError, probe: &SandboxProbe) -> Self {
+        let mut advice: Vec<String> = probe.advice.iter().map(|line| format!("  {line}")).collect();
+        advice.push(
+            "without a sandbox the agent has the whole network: --sandbox off runs it all the same"
+                .to_owned(),
+        );
+        Self { code: SANDBOX_REFUSED, reason: error.to_string(), advice }
     }
 
     /// Makes the refusal of a record that cannot be played. `name` and `withheld`, a notice, are printable.

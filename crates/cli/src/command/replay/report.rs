@@ -94,7 +94,12 @@ impl ReplayArgs {
         }
         let line = match record.verdict() {
             ReplayVerdict::Reproduced => {
-                reproduced_line(&hits, *found_by, &exit.to_string(), record.recorded_exit.is_some())
+                let how =
+                    reproduced_line(&hits, *found_by, &exit.to_string(), record.recorded_exit.is_some());
+                match enforcement.isolation {
+                    Isolation::None => format!("reproduced, NOT hermetic: {how}"),
+                    _ => format!("reproduced: {how}"),
+                }
             }
             ReplayVerdict::Differed => {
                 let mut why = Vec::new();
@@ -125,13 +130,13 @@ impl ReplayArgs {
             );
         }
         output::print_notice(&match enforcement.isolation {
-            Isolation::None => "hermetic: not enforced".to_owned(),
+            Isolation::None => "hermetic: not enforced, the agent had the whole network".to_owned(),
             rung => format!("hermetic: the kernel cut off the network ({rung})"),
         });
     }
 }
 
-/// Returns the verdict line of a reproduced run: how its requests were matched, and whether its exit code was recorded.
+/// Returns the words for a reproduced run: how its requests were matched, and whether its exit code was recorded.
 fn reproduced_line(
     hits: &str,
     found_by: Option<replay::FoundBy>,
@@ -139,11 +144,11 @@ fn reproduced_line(
     is_exit_recorded: bool,
 ) -> String {
     match (found_by_phrase(found_by), is_exit_recorded) {
-        (None, true) => format!("reproduced: {hits}, {exit}, as recorded"),
-        (None, false) => format!("reproduced: {hits} as recorded, {exit} (the record holds none)"),
-        (Some(found), true) => format!("reproduced: {hits} found by {found}, {exit} as recorded"),
+        (None, true) => format!("{hits}, {exit}, as recorded"),
+        (None, false) => format!("{hits} as recorded, {exit} (the record holds none)"),
+        (Some(found), true) => format!("{hits} found by {found}, {exit} as recorded"),
         (Some(found), false) => {
-            format!("reproduced: {hits} found by {found}, {exit} (the record holds none)")
+            format!("{hits} found by {found}, {exit} (the record holds none)")
         }
     }
 }
