@@ -23,8 +23,11 @@ pub struct SandboxCommand {
     pub env: Option<Vec<(OsString, OsString)>>,
     /// Working directory; `None` for the caller's own.
     pub directory: Option<PathBuf>,
-    /// TCP port on 127.0.0.1 inside of the sandbox; 0 lets the kernel choose.
+    /// TCP port on 127.0.0.1 inside of the sandbox; 0 lets the kernel choose. Not used with `outside_listener`.
     pub listen_port: u16,
+    /// Listener of the host, for a kernel that gives no namespaces: the command is put behind Landlock, and can connect to its
+    /// port and to no other. `None` for namespaces.
+    pub outside_listener: Option<TcpListener>,
     /// Standard input of the program; `None` for the caller's own.
     #[cfg(unix)]
     pub stdin: Option<std::os::fd::OwnedFd>,
@@ -36,7 +39,8 @@ pub struct SandboxedChild {
     /// Process that stands for the command outside: it passes signals on to the command and ends as the command ends, by the
     /// same exit code or signal. If it is killed, every process inside is.
     pub child: Child,
-    /// Listener on 127.0.0.1 *inside* of the sandbox; only the child and its descendants can connect to it.
+    /// Listener on 127.0.0.1 *inside* of the sandbox, to which only the child and its descendants can connect; behind Landlock the
+    /// host's own.
     pub listener: TcpListener,
     /// Ways out that are closed and those that stayed open.
     pub report: SandboxReport,
@@ -55,7 +59,8 @@ pub struct TrampolineHandshake {
 /// exits with 125.
 #[derive(Debug)]
 pub struct ReadySandbox {
-    /// Listener on 127.0.0.1 *inside* of the sandbox; only the child and its descendants can connect to it.
+    /// Listener on 127.0.0.1 *inside* of the sandbox, to which only the child and its descendants can connect; behind Landlock the
+    /// host's own.
     pub listener: TcpListener,
     /// Ways out that are closed and those that stayed open.
     pub report: SandboxReport,
@@ -89,6 +94,8 @@ pub enum SetupStep {
     Descriptors,
     /// Dropping all capabilities.
     Privileges,
+    /// Restricting TCP by Landlock, where there are no namespaces.
+    Landlock,
     /// Installing the seccomp filters.
     Filter,
     /// Sending the report to the host.
@@ -97,7 +104,7 @@ pub enum SetupStep {
 
 impl SetupStep {
     /// All steps, in the order of the trampoline.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Request,
         Self::Namespaces,
         Self::Maps,
@@ -108,6 +115,7 @@ impl SetupStep {
         Self::Processes,
         Self::Descriptors,
         Self::Privileges,
+        Self::Landlock,
         Self::Filter,
         Self::Report,
     ];
@@ -126,6 +134,7 @@ impl SetupStep {
             Self::Processes => "processes",
             Self::Descriptors => "descriptors",
             Self::Privileges => "privileges",
+            Self::Landlock => "landlock",
             Self::Filter => "filter",
             Self::Report => "report",
         }
@@ -184,6 +193,7 @@ impl SandboxCommand {
             env: None,
             directory: None,
             listen_port: 0,
+            outside_listener: None,
             #[cfg(unix)]
             stdin: None,
         }
@@ -207,6 +217,13 @@ impl SandboxCommand {
     #[must_use]
     pub fn listen_port(mut self, port: u16) -> Self {
         self.listen_port = port;
+        self
+    }
+
+    /// Puts the command behind Landlock instead of into namespaces, with this listener of the host as the only port.
+    #[must_use]
+    pub fn behind_landlock(mut self, listener: TcpListener) -> Self {
+        self.outside_listener = Some(listener);
         self
     }
 

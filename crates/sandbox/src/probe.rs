@@ -3,6 +3,7 @@
 
 use crate::command::{SandboxCommand, SandboxError};
 use crate::report::SandboxReport;
+use std::net::{Ipv4Addr, TcpListener};
 
 #[cfg(not(target_os = "linux"))]
 pub(crate) const NOT_LINUX: &str = "the sandbox needs Linux namespaces; on this system nothing is enforced";
@@ -28,19 +29,28 @@ impl SandboxProbe {
     }
 }
 
-/// Builds a sandbox up to the last step, and discards it. No command is executed in it.
+/// Builds a sandbox up to the last step, and discards it; behind Landlock if the kernel gives no namespaces. No command is
+/// executed in it.
 ///
 /// The host's `main` must call [`crate::trampoline::run_if_trampoline`].
 #[must_use]
 pub fn probe() -> SandboxProbe {
-    match build_and_discard() {
-        Ok(report) => SandboxProbe { report, advice: Vec::new() },
+    let refused = match build_and_discard(SandboxCommand::new("true")) {
+        Ok(report) => return SandboxProbe { report, advice: Vec::new() },
         Err(error) => SandboxProbe::from_error(&error),
+    };
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(SandboxError::Spawn);
+    let report = listener
+        .and_then(|listener| build_and_discard(SandboxCommand::new("true").behind_landlock(listener)));
+    match report {
+        // The advice is about namespaces, which close more.
+        Ok(report) => SandboxProbe { report, advice: refused.advice },
+        Err(_) => refused,
     }
 }
 
-fn build_and_discard() -> Result<SandboxReport, SandboxError> {
-    let (mut command, handshake) = SandboxCommand::new("true").prepare()?;
+fn build_and_discard(command: SandboxCommand) -> Result<SandboxReport, SandboxError> {
+    let (mut command, handshake) = command.prepare()?;
     let mut child = command.spawn().map_err(SandboxError::Spawn)?;
     drop(command);
     // The channel is closed here without a start, so that the trampoline exits.

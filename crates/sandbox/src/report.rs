@@ -13,6 +13,8 @@ use std::path::PathBuf;
 pub enum Isolation {
     /// The child has its own user, network, mount, IPC and process namespaces, and a seccomp filter.
     Netns,
+    /// The kernel gives no namespaces: Landlock and a seccomp filter let the child connect to the gateway's port and to no other.
+    Landlock,
     /// Nothing is enforced.
     None,
 }
@@ -23,6 +25,7 @@ impl Isolation {
     pub fn code(self) -> &'static str {
         match self {
             Self::Netns => "netns",
+            Self::Landlock => "landlock",
             Self::None => "none",
         }
     }
@@ -91,6 +94,12 @@ facts! {
     ClosedRoute {
         /// A network namespace with nothing but its own loopback.
         Network = "network": "network: no interface but a loopback of its own",
+        /// Landlock refuses every other port, and listening.
+        TcpPorts = "tcp_ports": "TCP to any port but the gateway's, and listening for TCP",
+        /// No datagrams, no raw and no multipath sockets can be made.
+        Datagrams = "datagrams": "sockets other than of TCP: UDP, raw, MPTCP",
+        /// No Unix socket can be made that connects by a name; pairs of them still can.
+        UnixSockets = "unix_sockets": "Unix sockets, by path and abstract",
         /// Abstract Unix sockets belong to a network namespace.
         AbstractSockets = "abstract_sockets": "abstract Unix sockets of the host",
         /// System V shared memory, semaphores and queues.
@@ -155,6 +164,8 @@ facts! {
         Socket = "socket": "Unix socket",
         /// The kernel fetches these files over the host's network.
         NetworkFiles = "network_files": "network file system",
+        /// Landlock knows ports and no addresses.
+        Port = "port": "TCP to this port of any host:",
         /// A standard stream that is a network socket.
         Stream = "stream": "standard stream that is a network socket:",
     }

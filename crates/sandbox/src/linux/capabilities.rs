@@ -18,6 +18,18 @@ pub(super) fn keep_for_init() -> io::Result<()> {
     Ok(())
 }
 
+/// Gives up all rights as [`drop_all`] does, in the user namespace of the host: a user without rights cannot empty the bounding
+/// set, and needs not to, since none can be gained from it.
+pub(super) fn drop_in_host_namespace() -> io::Result<()> {
+    thread::set_no_new_privs(true)?;
+    if thread::capabilities(None)?.effective.contains(CapabilitySet::SETPCAP) {
+        return drop_all();
+    }
+    let none = CapabilitySet::empty();
+    thread::set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
+    Ok(())
+}
+
 /// Empties the bounding, ambient, effective, permitted and inheritable sets, and sets `no_new_privs`.
 pub(super) fn drop_all() -> io::Result<()> {
     // Beyond the last capability that it knows, the kernel returns EINVAL.

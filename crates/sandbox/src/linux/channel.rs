@@ -13,6 +13,7 @@ use rustix::net::{
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
+use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream;
@@ -31,11 +32,43 @@ pub(crate) struct TrampolineChannel {
     stream: UnixStream,
 }
 
+/// Mechanism that the host asks for, and the port that the command may connect to. Passed on to the first process inside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RequestedIsolation {
+    /// Namespaces, with a listener inside on this port; 0 lets the kernel choose.
+    Namespaces { listen_port: u16 },
+    /// Landlock, with the host's listener on this port.
+    Landlock { gateway_port: u16 },
+}
+
+impl RequestedIsolation {
+    /// Encodes the request as three bytes.
+    pub(crate) fn to_bytes(self) -> [u8; 3] {
+        let (kind, port) = match self {
+            Self::Namespaces { listen_port } => (0, listen_port),
+            Self::Landlock { gateway_port } => (1, gateway_port),
+        };
+        let [low, high] = port.to_le_bytes();
+        [kind, low, high]
+    }
+
+    /// Decodes a request; `None` if the bytes are none.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        match *bytes {
+            [0, low, high] => Some(Self::Namespaces { listen_port: u16::from_le_bytes([low, high]) }),
+            [1, low, high] => Some(Self::Landlock { gateway_port: u16::from_le_bytes([low, high]) }),
+            _ => None,
+        }
+    }
+}
+
 /// Request of the host.
 #[derive(Debug)]
 pub(crate) struct SetupRequest {
-    /// TCP port inside of the sandbox; 0 lets the kernel choose.
-    pub(crate) port: u16,
+    /// Mechanism and port.
+    pub(crate) isolation: RequestedIsolation,
+    /// Listener of the host, with Landlock.
+    pub(crate) listener: Option<TcpListener>,
     /// Standard input of the command; `None` for the host's own.
     pub(crate) stdin: Option<OwnedFd>,
     /// Program, for error messages only.
@@ -45,7 +78,7 @@ pub(crate) struct SetupRequest {
 /// Message of the trampoline to the host, or of the first process inside to the trampoline.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TrampolineMessage {
-    /// The sandbox is complete; the listener travels with this message.
+    /// The sandbox is complete; with namespaces the listener travels with this message.
     Ready { closed: Vec<ClosedRoute>, open: Vec<OpenRoute> },
     /// A step failed, and the trampoline exits.
     Failed { step: SetupStep, errno: Option<i32>, detail: String },
@@ -252,6 +285,19 @@ mod tests {
         for bytes in [&b""[..], b"\0", b"standing", b"standing\0closed\0", b"failed\0nowhere\0\0\0"] {
             assert_eq!(TrampolineMessage::from_bytes(bytes), None, "{bytes:?}");
         }
+    }
+
+    #[test]
+    fn requests_come_back_as_they_went() {
+        let requests = [
+            RequestedIsolation::Namespaces { listen_port: 0 },
+            RequestedIsolation::Landlock { gateway_port: 0xABCD },
+        ];
+        for request in requests {
+            assert_eq!(RequestedIsolation::from_bytes(&request.to_bytes()), Some(request));
+        }
+        assert_eq!(RequestedIsolation::from_bytes(&[2, 0, 0]), None);
+        assert_eq!(RequestedIsolation::from_bytes(&[0, 0]), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Host's side of the channel: prepares the trampoline, receives the listener, and lets the command start.
 
-use super::channel::{SetupRequest, TrampolineChannel, TrampolineMessage};
+use super::channel::{RequestedIsolation, SetupRequest, TrampolineChannel, TrampolineMessage};
 use crate::command::{ReadySandbox, SandboxCommand, SandboxError, TrampolineHandshake};
 use crate::report::{Isolation, SandboxReport};
 use crate::trampoline::TRAMPOLINE_ARGUMENT;
@@ -28,7 +28,14 @@ pub(crate) fn prepare(plan: SandboxCommand) -> Result<(Command, TrampolineHandsh
     if let Some(directory) = &plan.directory {
         command.current_dir(directory);
     }
-    let request = SetupRequest { port: plan.listen_port, stdin: plan.stdin, program: plan.program };
+    let isolation = match &plan.outside_listener {
+        None => RequestedIsolation::Namespaces { listen_port: plan.listen_port },
+        Some(listener) => RequestedIsolation::Landlock {
+            gateway_port: listener.local_addr().map_err(SandboxError::Spawn)?.port(),
+        },
+    };
+    let (listener, stdin, program) = (plan.outside_listener, plan.stdin, plan.program);
+    let request = SetupRequest { isolation, listener, stdin, program };
     Ok((command, TrampolineHandshake { channel, request }))
 }
 
@@ -38,13 +45,16 @@ pub(crate) fn wait(handshake: TrampolineHandshake) -> Result<ReadySandbox, Sandb
     let own = rustix::stdio::stdin();
     let stdin = request.stdin.as_ref().map_or(own, |fd| fd.as_fd());
     // If the trampoline is already gone, `receive` returns the better error.
-    let _ = channel.send(&request.port.to_le_bytes(), Some(stdin));
+    let _ = channel.send(&request.isolation.to_bytes(), Some(stdin));
     let (body, fd) = channel.receive().map_err(channel_error)?;
-    match (TrampolineMessage::from_bytes(&body), fd) {
-        (Some(TrampolineMessage::Ready { closed, open }), Some(fd)) => {
-            let report = SandboxReport { isolation: Isolation::Netns, closed, open, reason: None };
-            let program = request.program;
-            Ok(ReadySandbox { listener: TcpListener::from(fd), report, channel, program })
+    let isolation = match request.isolation {
+        RequestedIsolation::Namespaces { .. } => Isolation::Netns,
+        RequestedIsolation::Landlock { .. } => Isolation::Landlock,
+    };
+    match (TrampolineMessage::from_bytes(&body), fd.map(TcpListener::from).or(request.listener)) {
+        (Some(TrampolineMessage::Ready { closed, open }), Some(listener)) => {
+            let report = SandboxReport { isolation, closed, open, reason: None };
+            Ok(ReadySandbox { listener, report, channel, program: request.program })
         }
         (Some(TrampolineMessage::Failed { step, errno, detail }), _) => {
             Err(SandboxError::Refused { step, errno, detail })

@@ -1,12 +1,16 @@
 //! The first process inside: mounts `/proc`, gives up its rights, starts the command, and reaps what the command leaves behind.
 //!
-//! Where the kernel gives a process namespace this is its PID 1, and every process inside ends with it. It talks to the
+//! Where the kernel gives a process namespace this is its PID 1, and every process inside ends with it; elsewhere it kills them. It talks to the
 //! trampoline alone, over its standard input. Start reading at [`run`].
 
-use super::channel::{TrampolineChannel, TrampolineMessage};
+use super::channel::{RequestedIsolation, TrampolineChannel, TrampolineMessage};
+use super::seccomp::SocketRules;
 use super::signals::{ReceivedSignal, SignalReceiver};
 use super::trampoline::{EXIT_SETUP_FAILED, SetupContext, SetupFailure};
-use super::{capabilities, descriptors, environment, host_tables, kernel_controls, proc_mount, seccomp};
+use super::{
+    capabilities, descendants, descriptors, environment, host_tables, kernel_controls, landlock, proc_mount,
+    seccomp,
+};
 use crate::command::SetupStep;
 use crate::report::{ClosedRoute, OpenRoute};
 use rustix::process::{Pid, WaitOptions, WaitStatus};
@@ -53,6 +57,10 @@ pub(super) fn run(mut control: TrampolineChannel, program: &OsString, args: Vec<
     let _ = release_standard_streams();
     match wait(&signals, child) {
         Ok(status) => {
+            // The kernel does this for the first process of a namespace.
+            if !rustix::process::getpid().is_init() && descendants::kill_all().is_err() {
+                return EXIT_SETUP_FAILED;
+            }
             let ended =
                 TrampolineMessage::Ended { code: status.exit_status(), signal: status.terminating_signal() };
             i32::from(control.send(&ended.to_bytes(), None).is_err()) * EXIT_SETUP_FAILED
@@ -63,13 +71,56 @@ pub(super) fn run(mut control: TrampolineChannel, program: &OsString, args: Vec<
 
 /// Takes every step before the command; returns the report.
 fn enter(control: &mut TrampolineChannel) -> Result<TrampolineMessage, SetupFailure> {
-    let (_, stdin) = control.receive().at_step(SetupStep::Request, "read the request")?;
+    let (request, stdin) = control.receive().at_step(SetupStep::Request, "read the request")?;
+    let request = RequestedIsolation::from_bytes(&request).ok_or(io::Error::from(io::ErrorKind::InvalidData));
+    let request = request.at_step(SetupStep::Request, "read the request")?;
     let stdin = stdin.ok_or(io::Error::from(io::ErrorKind::InvalidData));
     let stdin = stdin.at_step(SetupStep::Request, "take over stdin")?;
     rustix::stdio::dup2_stdin(&stdin).at_step(SetupStep::Request, "take over stdin")?;
     drop(stdin);
     let (mut closed, mut open) = (Vec::new(), Vec::new());
 
+    match request {
+        RequestedIsolation::Namespaces { .. } => enter_namespaces(&mut closed, &mut open),
+        RequestedIsolation::Landlock { .. } => {
+            descendants::adopt_orphans().at_step(SetupStep::Processes, "adopt orphans")?;
+            closed.push(ClosedRoute::LeftProcesses);
+            open.push(OpenRoute::Ipc);
+            if rustix::process::getuid().is_root() {
+                open.extend([OpenRoute::Root, OpenRoute::KernelControls]);
+            }
+        }
+    }
+    descriptors::close_inherited(&[&control.as_fd()])
+        .at_step(SetupStep::Descriptors, "close inherited descriptors")?;
+    closed.push(ClosedRoute::Descriptors);
+    open.extend(descriptors::network_streams());
+    closed.extend(environment::escape_variables().map(ClosedRoute::Variable));
+    match request {
+        RequestedIsolation::Namespaces { .. } => {
+            capabilities::drop_all().at_step(SetupStep::Privileges, "give up capabilities")?;
+            seccomp::install(SocketRules::OfNamespace, &mut closed)?;
+        }
+        RequestedIsolation::Landlock { gateway_port } => {
+            capabilities::drop_in_host_namespace().at_step(SetupStep::Privileges, "give up capabilities")?;
+            landlock::restrict_to_port(gateway_port, &mut closed, &mut open)
+                .at_step(SetupStep::Landlock, "restrict TCP to the gateway's port")?;
+            seccomp::install(SocketRules::OnlyTcp, &mut closed)?;
+        }
+    }
+    closed.extend([ClosedRoute::Privileges, ClosedRoute::Processes]);
+    // The command has the same user, and must not write into this process.
+    rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
+        .at_step(SetupStep::Processes, "refuse to be traced")?;
+    // After the privileges, since the kernel forgets this when they change. If the trampoline is gone already, the next
+    // message does not come.
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
+        .at_step(SetupStep::Processes, "end with the trampoline")?;
+    Ok(TrampolineMessage::Ready { closed, open })
+}
+
+/// Takes the steps that need the first process of the process namespace, or the mounts as they are by now.
+fn enter_namespaces(closed: &mut Vec<ClosedRoute>, open: &mut Vec<OpenRoute>) {
     if rustix::process::getpid().is_init() {
         closed.extend([ClosedRoute::Signals, ClosedRoute::LeftProcesses]);
         if proc_mount::mount().is_err() {
@@ -82,22 +133,6 @@ fn enter(control: &mut TrampolineChannel) -> Result<TrampolineMessage, SetupFail
             Err(_) => open.push(OpenRoute::KernelControls),
         }
     }
-    descriptors::close_inherited(&[&control.as_fd()])
-        .at_step(SetupStep::Descriptors, "close inherited descriptors")?;
-    closed.push(ClosedRoute::Descriptors);
-    open.extend(descriptors::network_streams());
-    closed.extend(environment::escape_variables().map(ClosedRoute::Variable));
-    capabilities::drop_all().at_step(SetupStep::Privileges, "give up capabilities")?;
-    closed.extend([ClosedRoute::Privileges, ClosedRoute::Processes]);
-    seccomp::install(&mut closed)?;
-    // The command has the same user, and must not write into this process.
-    rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
-        .at_step(SetupStep::Processes, "refuse to be traced")?;
-    // After the privileges, since the kernel forgets this when they change. If the trampoline is gone already, the next
-    // message does not come.
-    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
-        .at_step(SetupStep::Processes, "end with the trampoline")?;
-    Ok(TrampolineMessage::Ready { closed, open })
 }
 
 /// Waits until the command ends, passes signals on to it, and reaps every other process that ends meanwhile.

@@ -8,6 +8,8 @@
 //! forwards signals and ends as the command did. `init` is the first process inside, and the command's parent; when it
 //! ends, the kernel kills every process that is left inside.
 //!
+//! Where the kernel refuses namespaces, the same processes stand in those of the host, and `landlock` takes their place.
+//!
 //! Start reading at `trampoline`, then at `init`: each lists its steps in order.
 
 pub(crate) mod advice;
@@ -16,11 +18,13 @@ pub(crate) mod host;
 pub(crate) mod trampoline;
 
 mod capabilities;
+mod descendants;
 mod descriptors;
 mod environment;
 mod host_tables;
 mod init;
 mod kernel_controls;
+mod landlock;
 mod loopback;
 mod masks;
 mod namespaces;

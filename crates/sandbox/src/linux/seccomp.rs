@@ -46,10 +46,25 @@ const TIOCLINUX: u64 = 0x541C;
 const X32_CALL_BIT: i64 = 0x4000_0000;
 #[cfg(target_arch = "x86_64")]
 const X32_IOCTL: i64 = X32_CALL_BIT | 514;
+#[cfg(target_arch = "x86_64")]
+const X32_SENDMSG: i64 = X32_CALL_BIT | 518;
+#[cfg(target_arch = "x86_64")]
+const X32_SENDMMSG: i64 = X32_CALL_BIT | 538;
+
+/// Sockets that a program may make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SocketRules {
+    /// Those of [`ALLOWED_FAMILIES`]: the namespace leads nowhere.
+    OfNamespace,
+    /// TCP, whose ports Landlock restricts; pairs of Unix sockets; and netlink for the list of interfaces. In the host's namespaces
+    /// every other socket is a way out.
+    OnlyTcp,
+}
 
 /// Compiles and installs the filters, and adds to `closed` the ways that they close.
-pub(super) fn install(closed: &mut Vec<ClosedRoute>) -> Result<(), SetupFailure> {
-    let programs = programs().map_err(io::Error::other).at_step(SetupStep::Filter, "compile the filter")?;
+pub(super) fn install(sockets: SocketRules, closed: &mut Vec<ClosedRoute>) -> Result<(), SetupFailure> {
+    let programs =
+        programs(sockets).map_err(io::Error::other).at_step(SetupStep::Filter, "compile the filter")?;
     for program in &programs {
         seccompiler::apply_filter(program)
             .map_err(|error| match error {
@@ -65,28 +80,93 @@ pub(super) fn install(closed: &mut Vec<ClosedRoute>) -> Result<(), SetupFailure>
         ClosedRoute::Calls,
         ClosedRoute::TerminalInput,
     ]);
+    if sockets == SocketRules::OnlyTcp {
+        closed.extend([ClosedRoute::Datagrams, ClosedRoute::UnixSockets]);
+    }
     Ok(())
 }
 
 /// Compiles two programs, since each has one error number for all refusals. A call of a foreign architecture (32-bit) kills the
 /// process.
-fn programs() -> Result<[BpfProgram; 2], seccompiler::BackendError> {
+fn programs(sockets: SocketRules) -> Result<[BpfProgram; 2], seccompiler::BackendError> {
     let arch: TargetArch = std::env::consts::ARCH.try_into()?;
     let compile = |rules: SeccompRules, errno: i32| -> Result<BpfProgram, seccompiler::BackendError> {
         let refuse = SeccompAction::Errno(errno.unsigned_abs());
         SeccompFilter::new(rules, SeccompAction::Allow, refuse, arch)?.try_into()
     };
-    Ok([compile(socket_rules()?, libc::EAFNOSUPPORT)?, compile(call_rules()?, libc::EPERM)?])
+    Ok([compile(sockets.rules()?, libc::EAFNOSUPPORT)?, compile(call_rules()?, libc::EPERM)?])
+}
+
+impl SocketRules {
+    /// Returns the rules that refuse every other socket.
+    fn rules(self) -> Result<SeccompRules, seccompiler::BackendError> {
+        match self {
+            Self::OfNamespace => namespace_socket_rules(),
+            Self::OnlyTcp => only_tcp_rules(),
+        }
+    }
 }
 
 /// Returns the rules that refuse all socket families but [`ALLOWED_FAMILIES`].
-fn socket_rules() -> Result<SeccompRules, seccompiler::BackendError> {
-    let not_ours = ALLOWED_FAMILIES
-        .iter()
-        .map(|family| argument_condition(0, SeccompCmpOp::Ne, u64::from(family.unsigned_abs())))
-        .collect::<Result<Vec<_>, _>>()?;
-    let rule = SeccompRule::new(not_ours)?;
+fn namespace_socket_rules() -> Result<SeccompRules, seccompiler::BackendError> {
+    let rule = SeccompRule::new(none_of(0, &ALLOWED_FAMILIES)?)?;
     Ok(for_every_abi([libc::SYS_socket, libc::SYS_socketpair].map(|call| (call, vec![rule.clone()]))))
+}
+
+/// Returns the rules of [`SocketRules::OnlyTcp`].
+///
+/// Landlock looks at TCP alone, so that the filter refuses MPTCP; and at `connect` alone, so that it refuses data on an opening
+/// connection (`MSG_FASTOPEN`). A pair of datagram sockets could send to any named one.
+fn only_tcp_rules() -> Result<SeccompRules, seccompiler::BackendError> {
+    let is_internet = |family: i32| argument_condition(0, SeccompCmpOp::Eq, u64::from(family.unsigned_abs()));
+    let is_netlink = || argument_condition(0, SeccompCmpOp::Eq, u64::from(libc::AF_NETLINK.unsigned_abs()));
+    let mut socket = vec![
+        SeccompRule::new(none_of(0, &[libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK])?)?,
+        SeccompRule::new([vec![is_netlink()?], none_of(2, &[libc::NETLINK_ROUTE])?].concat())?,
+    ];
+    for family in [libc::AF_INET, libc::AF_INET6] {
+        socket.push(SeccompRule::new(
+            [vec![is_internet(family)?], none_of(2, &[0, libc::IPPROTO_TCP])?].concat(),
+        )?);
+        for kind in other_types(&[libc::SOCK_STREAM])? {
+            socket.push(SeccompRule::new(vec![is_internet(family)?, kind])?);
+        }
+    }
+    let mut pair = vec![SeccompRule::new(none_of(0, &[libc::AF_UNIX])?)?];
+    for kind in other_types(&[libc::SOCK_STREAM, libc::SOCK_SEQPACKET])? {
+        pair.push(SeccompRule::new(vec![kind])?);
+    }
+    let fast_open = |flags_at: u8| {
+        let flag = u64::from(libc::MSG_FASTOPEN.unsigned_abs());
+        SeccompRule::new(vec![argument_condition(flags_at, SeccompCmpOp::MaskedEq(flag), flag)?])
+    };
+    let mut rules = for_every_abi([
+        (libc::SYS_socket, socket),
+        (libc::SYS_socketpair, pair),
+        (libc::SYS_sendto, vec![fast_open(3)?]),
+    ]);
+    rules.insert(libc::SYS_sendmsg, vec![fast_open(2)?]);
+    rules.insert(libc::SYS_sendmmsg, vec![fast_open(3)?]);
+    #[cfg(target_arch = "x86_64")]
+    rules.extend([(X32_SENDMSG, vec![fast_open(2)?]), (X32_SENDMMSG, vec![fast_open(3)?])]);
+    Ok(rules)
+}
+
+/// Returns the conditions of an argument that is none of the values.
+fn none_of(at: u8, values: &[i32]) -> Result<Vec<SeccompCondition>, seccompiler::BackendError> {
+    values
+        .iter()
+        .map(|value| argument_condition(at, SeccompCmpOp::Ne, u64::from(value.unsigned_abs())))
+        .collect()
+}
+
+/// Returns a condition for each type of socket that is not among the given, whatever flags are set beside it.
+fn other_types(allowed: &[i32]) -> Result<Vec<SeccompCondition>, seccompiler::BackendError> {
+    /// Bits of the argument that are the type; `SOCK_TYPE_MASK` of the kernel.
+    const TYPE_MASK: u64 = 0xF;
+    let is_other = |kind: &u64| !allowed.iter().any(|allowed| u64::from(allowed.unsigned_abs()) == *kind);
+    let condition = |kind| argument_condition(1, SeccompCmpOp::MaskedEq(TYPE_MASK), kind);
+    (0..=TYPE_MASK).filter(is_other).map(condition).collect()
 }
 
 /// Returns the rules that refuse [`REFUSED_CALLS`] and typing into a terminal.
@@ -127,8 +207,10 @@ mod tests {
 
     #[test]
     fn the_filters_compile_for_this_machine() {
-        let [sockets, calls] = programs().unwrap();
-        assert!(!sockets.is_empty() && !calls.is_empty());
+        for rules in [SocketRules::OfNamespace, SocketRules::OnlyTcp] {
+            let [sockets, calls] = programs(rules).unwrap();
+            assert!(!sockets.is_empty() && !calls.is_empty());
+        }
     }
 
     #[cfg(target_arch = "x86_64")]

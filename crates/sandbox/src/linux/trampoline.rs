@@ -2,7 +2,7 @@
 //!
 //! It stays outside of the process namespace, since a process cannot enter one: only its children do.
 
-use super::channel::{TrampolineChannel, TrampolineMessage};
+use super::channel::{RequestedIsolation, TrampolineChannel, TrampolineMessage};
 use super::init::{self, INIT_ARGUMENT};
 use super::signals::{self, ReceivedSignal, SignalReceiver};
 use super::{capabilities, host_tables, loopback, masks, namespaces};
@@ -80,7 +80,7 @@ fn run_trampoline(mut channel: TrampolineChannel, program: OsString, args: Vec<O
             return EXIT_SETUP_FAILED;
         }
     };
-    if channel.send(&report.to_bytes(), Some(listener.as_fd())).is_err() {
+    if channel.send(&report.to_bytes(), listener.as_ref().map(AsFd::as_fd)).is_err() {
         return EXIT_SETUP_FAILED;
     }
     // Only the host has the listener now. Without its message, the command never runs.
@@ -103,42 +103,62 @@ fn build_sandbox(
     channel: &mut TrampolineChannel,
     program: OsString,
     args: Vec<OsString>,
-) -> Result<(InsideProcess, TcpListener, TrampolineMessage), SetupFailure> {
-    let (port, stdin) = channel.receive().at_step(SetupStep::Request, "read the request")?;
-    let port = <[u8; 2]>::try_from(port).map_err(|_| io::Error::from(io::ErrorKind::InvalidData));
-    let port = u16::from_le_bytes(port.at_step(SetupStep::Request, "read the port")?);
-    let stdin = stdin
-        .ok_or(io::Error::from(io::ErrorKind::InvalidData))
-        .at_step(SetupStep::Request, "take over stdin")?;
+) -> Result<(InsideProcess, Option<TcpListener>, TrampolineMessage), SetupFailure> {
+    let (request, stdin) = channel.receive().at_step(SetupStep::Request, "read the request")?;
+    let invalid = || io::Error::from(io::ErrorKind::InvalidData);
+    let request = RequestedIsolation::from_bytes(&request).ok_or_else(invalid);
+    let request = request.at_step(SetupStep::Request, "read the request")?;
+    let stdin = stdin.ok_or_else(invalid).at_step(SetupStep::Request, "take over stdin")?;
+    let (mut closed, mut open) = (Vec::new(), vec![OpenRoute::Files]);
+    let listener = match request {
+        RequestedIsolation::Namespaces { listen_port } => {
+            let listener = enter_namespaces(listen_port, &mut closed, &mut open)?;
+            capabilities::keep_for_init().at_step(SetupStep::Processes, "keep capabilities")?;
+            Some(listener)
+        }
+        RequestedIsolation::Landlock { .. } => None,
+    };
+    let mut inside = InsideProcess::start(program, args, request, stdin)?;
+    let (closed_inside, open_inside) = inside.receive_report()?;
+    closed.extend(closed_inside);
+    open.extend(open_inside);
+    if listener.is_some() {
+        capabilities::drop_all().at_step(SetupStep::Privileges, "give up capabilities")?;
+    }
+    Ok((inside, listener, TrampolineMessage::Ready { closed, open }))
+}
 
+/// Enters the namespaces and masks what leads out of them; returns the listener inside.
+fn enter_namespaces(
+    port: u16,
+    closed: &mut Vec<ClosedRoute>,
+    open: &mut Vec<OpenRoute>,
+) -> Result<TcpListener, SetupFailure> {
     let directory = std::env::current_dir().at_step(SetupStep::Directory, "find the working directory")?;
     // The tables are read before the new namespaces hide them.
     let tables = host_tables::HostTables::read();
-    let (mut closed, mut open) = (Vec::new(), vec![OpenRoute::Files, OpenRoute::LaterSockets]);
-
-    namespaces::enter(&mut closed, &mut open)?;
+    open.push(OpenRoute::LaterSockets);
+    namespaces::enter(closed, open)?;
     loopback::bring_up().at_step(SetupStep::Loopback, "raise the loopback interface")?;
     let listener =
         TcpListener::bind((Ipv4Addr::LOCALHOST, port)).at_step(SetupStep::Listen, "listen inside")?;
-    masks::apply(&tables, &directory, &mut closed, &mut open)?;
+    masks::apply(&tables, &directory, closed, open)?;
     std::env::set_current_dir(&directory).at_step(
         SetupStep::Directory,
         &format!("go back to {directory:?}, which lies under a directory that the sandbox masks"),
     )?;
-
-    let mut inside = InsideProcess::start(program, args, stdin)?;
-    let (closed_inside, open_inside) = inside.receive_report()?;
-    closed.extend(closed_inside);
-    open.extend(open_inside);
-    capabilities::drop_all().at_step(SetupStep::Privileges, "give up capabilities")?;
-    Ok((inside, listener, TrampolineMessage::Ready { closed, open }))
+    Ok(listener)
 }
 
 impl InsideProcess {
-    /// Starts this program again as the first process of the new process namespace.
-    fn start(program: OsString, args: Vec<OsString>, stdin: OwnedFd) -> Result<Self, SetupFailure> {
+    /// Starts this program again as the first process inside, which gets the request and the command's standard input.
+    fn start(
+        program: OsString,
+        args: Vec<OsString>,
+        request: RequestedIsolation,
+        stdin: OwnedFd,
+    ) -> Result<Self, SetupFailure> {
         const AT: SetupStep = SetupStep::Processes;
-        capabilities::keep_for_init().at_step(AT, "keep capabilities")?;
         let (mut control, theirs) = TrampolineChannel::pair().at_step(AT, "make a socket pair")?;
         let mut command = Command::new("/proc/self/exe");
         command.arg0("reenact-sandbox-init").arg(INIT_ARGUMENT).arg(program).args(args);
@@ -148,7 +168,7 @@ impl InsideProcess {
         drop(command);
         // Not earlier, since blocked signals are inherited.
         let signals = SignalReceiver::new().at_step(AT, "receive signals")?;
-        control.send(b"stdin", Some(stdin.as_fd())).at_step(AT, "pass stdin on")?;
+        control.send(&request.to_bytes(), Some(stdin.as_fd())).at_step(AT, "pass stdin on")?;
         Ok(Self { child, control, signals })
     }
 

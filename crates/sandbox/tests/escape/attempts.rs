@@ -2,11 +2,11 @@
 
 use crate::fixture::HostFixture;
 use nix::sched::{CloneFlags, setns, unshare};
-use reenact_sandbox::SandboxCommand;
+use reenact_sandbox::{Isolation, SandboxCommand};
 use rustix::net::{AddressFamily, SocketType};
 use std::error::Error;
 use std::io::{Read, Write};
-use std::net::{TcpStream, UdpSocket};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixStream};
 use std::process::{Command, Stdio};
@@ -43,6 +43,9 @@ const TABLE: &[Row] = &[
     ("unix socket under /tmp, there at the start", Fail, || unix("UNIX_TMP")),
     ("unix datagram socket under /tmp", Fail, unix_datagram),
     ("unix socket under /tmp, bound after the start", StayOpen, || unix("UNIX_LATE")),
+    ("unix datagram out of a pair", Fail, || python(DATAGRAM_PAIR)),
+    ("data on an opening connection", Fail, || python(FAST_OPEN)),
+    ("multipath tcp to the host's loopback", Fail, || python(MULTIPATH)),
     ("vsock", Fail, || family(AddressFamily::VSOCK, SocketType::STREAM)),
     ("packet socket", Fail, || family(AddressFamily::PACKET, SocketType::DGRAM)),
     ("kernel crypto socket", Fail, || family(AddressFamily::from_raw(AF_ALG), SocketType::SEQPACKET)),
@@ -87,6 +90,14 @@ const TABLE: &[Row] = &[
     ("a new /proc in nested namespaces, as root", Fail, new_proc),
 ];
 
+/// Rows that end otherwise behind Landlock, which stands in the host's namespaces.
+const BEHIND_LANDLOCK: &[(&str, Expected)] = &[
+    ("unix socket under /tmp, bound after the start", Fail),
+    ("core_pattern for writing", StayOpen),
+    ("cgroup tree for writing", StayOpen),
+    ("a new /proc in nested namespaces, as root", StayOpen),
+];
+
 /// Calls that Rust can only make in unsafe code. 77 is a skip.
 const KEYRING: &str = r"
 import ctypes, os, platform
@@ -114,6 +125,23 @@ import ctypes, os, platform
 number = {'x86_64': 41, 'aarch64': 198}.get(platform.machine()) or os._exit(77)
 libc = ctypes.CDLL(None, use_errno=True)
 assert libc.syscall(number, ctypes.c_long(1 << 32 | 40), 1, 0) >= 0, os.strerror(ctypes.get_errno())
+";
+const DATAGRAM_PAIR: &str = r"
+import os, socket
+one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+one.sendto(b'hello', os.environ['ESCAPE_UNIX_DATAGRAM'])
+";
+const FAST_OPEN: &str = r"
+import os, socket
+host, port = os.environ['ESCAPE_TCP4'].rsplit(':', 1)
+socket.socket().sendto(b'hello', socket.MSG_FASTOPEN, (host, int(port)))
+";
+const MULTIPATH: &str = r"
+import os, socket
+try: s = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)
+except OSError as error: os._exit(77 if error.errno in (92, 93) and 'ESCAPE_INSIDE' not in os.environ else 1)
+host, port = os.environ['ESCAPE_TCP4'].rsplit(':', 1)
+s.connect((host, int(port)))
 ";
 /// Script that types into its terminal. Any other error than a refusal counts as reached: a kernel may have switched the call
 /// off for all.
@@ -148,30 +176,40 @@ pub(crate) fn run_attempt(name: &str) -> i32 {
     }
 }
 
-/// Runs each row on both sides; returns the number of failures.
+/// Runs each row outside and inside of both sandboxes; returns the number of failures.
 pub(crate) fn run_table() -> usize {
     let mut fixture = HostFixture::new();
     let mut failures = 0;
+    println!("  {:55} {:45} behind landlock", "", "in namespaces");
     for (name, must, _) in TABLE {
-        let inside = inside(&mut fixture, name);
         let outside = (*must != FailInside).then(|| outside(&fixture, name));
-        let verdict = match (must, &outside, &inside) {
-            (_, _, (SKIPPED, why)) => format!("skipped: {why}"),
-            (Fail, Some((REFUSED | SKIPPED, why)), (REFUSED, _)) => {
-                format!("skipped: refused outside too: {why}")
-            }
-            (Fail, Some((REACHED, _)), (REFUSED, why)) | (FailInside, None, (REFUSED, why)) => {
-                format!("closed: {why}")
-            }
-            (StayOpen, Some((REACHED, _)), (REACHED, _)) => "open, as documented".into(),
-            _ => {
+        let in_namespaces = inside(&mut fixture, name, Isolation::Netns);
+        let behind_landlock = inside(&mut fixture, name, Isolation::Landlock);
+        let other = BEHIND_LANDLOCK.iter().find(|(row, _)| row == name).map_or(*must, |(_, must)| *must);
+        let verdicts = [(*must, in_namespaces), (other, behind_landlock)].map(|(must, inside)| {
+            verdict(must, outside.as_ref(), &inside).unwrap_or_else(|| {
                 failures += 1;
                 format!("FAILED: outside {outside:?}, inside {inside:?}")
-            }
-        };
-        println!("  {name:55} {verdict}");
+            })
+        });
+        println!("  {name:55} {:45} {}", verdicts[0], verdicts[1]);
     }
     failures
+}
+
+/// Returns the words for an attempt that ended as it must; `None` if it did not.
+fn verdict(must: Expected, outside: Option<&(i32, String)>, inside: &(i32, String)) -> Option<String> {
+    Some(match (must, outside, inside) {
+        (_, _, (SKIPPED, why)) => format!("skipped: {why}"),
+        (Fail | StayOpen, Some((REFUSED | SKIPPED, why)), (REFUSED, _)) => {
+            format!("skipped: refused outside too: {why}")
+        }
+        (Fail, Some((REACHED, _)), (REFUSED, why)) | (FailInside, None, (REFUSED, why)) => {
+            format!("closed: {why}")
+        }
+        (StayOpen, Some((REACHED, _)) | None, (REACHED, _)) => "open, as documented".into(),
+        _ => return None,
+    })
 }
 
 fn outside(fixture: &HostFixture, name: &str) -> (i32, String) {
@@ -180,10 +218,13 @@ fn outside(fixture: &HostFixture, name: &str) -> (i32, String) {
     (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn inside(fixture: &mut HostFixture, name: &str) -> (i32, String) {
+fn inside(fixture: &mut HostFixture, name: &str, isolation: Isolation) -> (i32, String) {
     let mut plan = SandboxCommand::new(std::env::current_exe().unwrap()).args(["attempt", name]);
+    if isolation == Isolation::Landlock {
+        plan = plan.behind_landlock(TcpListener::bind("127.0.0.1:0").unwrap());
+    }
     let own = std::env::vars_os().chain(fixture.variables.iter().map(|(k, v)| (k.into(), v.into())));
-    plan.env = Some(own.collect());
+    plan.env = Some(own.chain([("ESCAPE_INSIDE".into(), "".into())]).collect());
     let (mut command, handshake) = plan.prepare().unwrap();
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     drop(command);
@@ -389,9 +430,11 @@ fn new_proc() -> Outcome {
 fn set_user_id() -> Outcome {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = |name: &str| status.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
-    let held = ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"]
-        .map(|name| line(name).ends_with("\t0000000000000000"));
-    if held == [true; 5] && line("NoNewPrivs").ends_with('1') && line("Seccomp:").ends_with('2') {
+    let is_empty = |name: &&str| line(name).ends_with("\t0000000000000000");
+    let held = ["CapInh", "CapPrm", "CapEff", "CapAmb"].iter().all(is_empty);
+    // Without a user namespace an ordinary user cannot empty the bounding set, from which nothing can be gained.
+    let is_bounded = is_empty(&"CapBnd") || !rustix::process::getuid().is_root();
+    if held && is_bounded && line("NoNewPrivs").ends_with('1') && line("Seccomp:").ends_with('2') {
         std::io::stdout().flush()?;
         return Err("no capabilities, no_new_privs, seccomp 2".into());
     }

@@ -24,6 +24,11 @@ const TESTS: &[(&str, fn())] = &[
     ("what the command abandons is reaped", reaped),
     ("/proc lists the processes inside and no other", process_list),
     ("where /proc is masked, all else holds", masked_proc),
+    ("behind Landlock: the gateway's port is served", landlock_gateway),
+    ("behind Landlock: nothing listens", landlock_listening),
+    ("behind Landlock: it ends as the command ends", landlock_ends),
+    ("behind Landlock: nothing that the command left behind survives", landlock_left_behind),
+    ("behind Landlock: the report says what stayed open", landlock_report),
     ("the environment has no ways out", environment),
     ("user, group and directory are kept", identity),
     ("the runtime directory is there and empty", runtime_directory),
@@ -32,7 +37,7 @@ const TESTS: &[(&str, fn())] = &[
     ("without the word to start, nothing runs", never_started),
     ("the inner command cannot be called by hand", by_hand),
     ("the report says what was closed and what stayed open", report),
-    ("a refusal says why and what to do", refusal),
+    ("without namespaces it is Landlock, with what to do about it", refusal),
     ("a sandbox inside a sandbox", nested),
     ("a network socket as standard input is named", network_stream),
     ("ptrace of an own child still works", own_child),
@@ -106,6 +111,8 @@ pub(crate) fn run_action(name: &str, rest: &[&str]) -> i32 {
             println!("{}", entries.filter(|name| is_process(name)).count());
             0
         }
+        "listen" => TcpListener::bind("127.0.0.1:0").is_err().into(),
+        "connect" => TcpStream::connect(rest[0]).is_err().into(),
         "abandon" => {
             // The shell prints the id of a process that it leaves to the first process inside.
             let orphan = Command::new("sh").args(["-c", "true & echo $!"]).output().unwrap().stdout;
@@ -244,7 +251,12 @@ fn ended_by() {
 
 /// Runs a script with piped output, and returns the child and the pipe, which ends with the last process that holds it.
 fn start_script(script: &str) -> (std::process::Child, std::process::ChildStdout) {
-    let (mut command, handshake) = SandboxCommand::new("sh").args(["-c", script]).prepare().unwrap();
+    start_piped(SandboxCommand::new("sh").args(["-c", script]))
+}
+
+/// Starts a command with piped output.
+fn start_piped(plan: SandboxCommand) -> (std::process::Child, std::process::ChildStdout) {
+    let (mut command, handshake) = plan.prepare().unwrap();
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     drop(command);
     drop(handshake.wait().unwrap().start().unwrap());
@@ -287,6 +299,77 @@ fn masked_proc() {
     assert!(said.starts_with("hermetic: enforced by the kernel (netns)"), "{said}");
     assert!(said.contains("\n  open    the list of processes outside"), "{said}");
     assert!(said.contains("\n  closed  processes left behind"), "{said}");
+}
+
+/// Returns a plan behind Landlock, and the port of its gateway, a listener of this process.
+fn landlock_plan(args: &[&str]) -> (SandboxCommand, u16) {
+    let gateway = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = gateway.local_addr().unwrap().port();
+    (plan(args).behind_landlock(gateway), port)
+}
+
+/// Runs a plan that may not use its gateway; returns the child's exit code.
+fn landlock_code(plan: SandboxCommand) -> Option<i32> {
+    plan.spawn().unwrap().child.wait().unwrap().code()
+}
+
+fn landlock_gateway() {
+    let gateway = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = gateway.local_addr().unwrap().port();
+    // On another address of the machine the same port is open, as the report says.
+    let same_port = TcpListener::bind(("127.0.0.2", port)).unwrap();
+    let plan = |args: &[&str]| plan(args).behind_landlock(gateway.try_clone().unwrap());
+    let address = same_port.local_addr().unwrap().to_string();
+    assert_eq!(landlock_code(plan(&["connect", &address])), Some(0));
+    let other = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    assert_eq!(landlock_code(plan(&["connect", &other])), Some(1));
+
+    let SandboxedChild { mut child, listener, .. } = plan(&["call", &port.to_string()]).spawn().unwrap();
+    assert_eq!(listener.local_addr().unwrap().port(), port);
+    let served = serve(listener);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(served.load(Ordering::SeqCst), 400);
+}
+
+fn landlock_listening() {
+    assert_eq!(landlock_code(landlock_plan(&["listen"]).0), Some(1));
+}
+
+fn landlock_ends() {
+    assert_eq!(landlock_code(landlock_plan(&["exit", "77"]).0), Some(77));
+    let gateway = TcpListener::bind("127.0.0.1:0").unwrap();
+    let plan = SandboxCommand::new("sleep").arg("60").behind_landlock(gateway);
+    let mut child = plan.spawn().unwrap().child;
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT)
+        .unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(nix::libc::SIGINT));
+}
+
+fn landlock_left_behind() {
+    let gateway = TcpListener::bind("127.0.0.1:0").unwrap();
+    let script = "setsid sh -c 'sleep 1000 & sleep 1000' & echo left; exit 3";
+    let plan = SandboxCommand::new("sh").args(["-c", script]).behind_landlock(gateway);
+    let (mut child, mut output) = start_piped(plan);
+    assert_eq!(child.wait().unwrap().code(), Some(3));
+    let mut said = String::new();
+    output.read_to_string(&mut said).unwrap();
+    assert_eq!(said, "left\n");
+}
+
+fn landlock_report() {
+    let (plan, port) = landlock_plan(&["exit", "0"]);
+    let mut inside = plan.spawn().unwrap();
+    println!("{}", inside.report);
+    assert_eq!(inside.report.isolation, Isolation::Landlock);
+    for fact in
+        [ClosedRoute::TcpPorts, ClosedRoute::Datagrams, ClosedRoute::UnixSockets, ClosedRoute::LeftProcesses]
+    {
+        assert!(inside.report.closed.contains(&fact), "{fact:?}");
+    }
+    assert!(!inside.report.closed.contains(&ClosedRoute::Network));
+    let port = OpenRoute::Port(port.to_string().into());
+    assert!(inside.report.open.contains(&OpenRoute::Files) && inside.report.open.contains(&port));
+    assert!(inside.child.wait().unwrap().success());
 }
 
 fn environment() {
@@ -417,12 +500,11 @@ fn refusal() {
     let Ok(output) = command.args(["--user", "--map-root-user", "sh", "-c", script]).arg(exe).output() else {
         return;
     };
-    assert_eq!(
-        String::from_utf8(output.stdout).unwrap(),
-        "hermetic: not enforced\n  why     the sandbox was refused at step namespaces: unshare user, network and mount \
-         namespaces: No space left on device (os error 28)\n  open    everything: nothing is enforced\n\
-         the number of user namespaces is limited to 0: sudo sysctl -w user.max_user_namespaces=15000"
-    );
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.starts_with("hermetic: enforced by the kernel (landlock)"), "{said}");
+    let advice =
+        "\nthe number of user namespaces is limited to 0: sudo sysctl -w user.max_user_namespaces=15000";
+    assert!(said.ends_with(advice), "{said}");
 }
 
 /// Runs a sandbox inside of a sandbox: the agent may be one that replays. Root cannot: it would need CAP_SETFCAP to map itself
@@ -431,7 +513,7 @@ fn nested() {
     let (code, said, _) = run(plan(&["probe"]));
     assert_eq!(code, Some(0));
     if rustix::process::getuid().is_root() {
-        assert!(said.contains("refused at step maps"), "{said}");
+        assert!(said.starts_with("hermetic: enforced by the kernel (landlock)"), "{said}");
     } else {
         assert!(said.starts_with("hermetic: enforced by the kernel (netns)"), "{said}");
     }
