@@ -18,6 +18,7 @@ mod lifecycle {
     mod kills;
     mod last_run;
     mod memory;
+    mod other_runtimes;
     mod planted;
     mod policies;
     pub(crate) mod project;

@@ -135,17 +135,29 @@ fn write_exchange(exchange: &Exchange<'_>, kind: &str, bodies: Bodies, object: &
             if let Some(digest) = &request.body_hash {
                 object.string("request_sha256", digest.to_string().as_str());
             } else if bodies == Bodies::Included
+                && exchange.foreign_call().is_none()
                 && let Ok(request) = exchange.request()
             {
                 write_headers(object, "request_headers", &request.headers);
                 write_body(object, "request_body", request.body.bytes());
             }
         }
+        Err(_) if exchange.foreign_call().is_some() => {}
         Err(why) => object.string("unreadable", why.to_string().as_str()),
+    }
+    // What another runtime wrote has no headers and bodies, and where nothing of it is known it stands here as it is.
+    if let Some(asked) =
+        exchange.foreign_call().filter(|_| bodies == Bodies::Included || facts.request.is_err())
+    {
+        write_member(object, "request_payload", Some(asked.payload));
+    }
+    let answered = exchange.foreign_return();
+    if let Some(answered) = answered.filter(|_| bodies == Bodies::Included || facts.answer.is_err()) {
+        write_member(object, "answer_payload", Some(answered.payload));
     }
     match &facts.answer {
         Ok(answer) => {
-            write_number(object, "status", answer.status);
+            write_number(object, "status", answer.status.filter(|_| answered.is_none()));
             object.boolean("stream", answer.is_stream);
             object.boolean("complete", answer.complete);
             object.boolean("from_record", exchange.is_answered_from_record());
@@ -153,12 +165,14 @@ fn write_exchange(exchange: &Exchange<'_>, kind: &str, bodies: Bodies, object: &
             write_milliseconds(object, "ttft_ms", answer.ttft);
             write_milliseconds(object, "latency_ms", answer.latency);
             if bodies == Bodies::Included
+                && answered.is_none()
                 && let Ok(answer) = exchange.answer()
             {
                 write_headers(object, "answer_headers", &answer.headers);
                 write_body(object, "answer_body", &answer.body);
             }
         }
+        Err(_) if answered.is_some() => {}
         Err(why) => object.string("unanswered", why.to_string().as_str()),
     }
     let Some(message) = &facts.message else { return };

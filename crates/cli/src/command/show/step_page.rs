@@ -44,6 +44,18 @@ fn title(text: &str) -> String {
 /// another body than the vendor's, such as a denial, that one follows.
 fn exchange_text(exchange: &Exchange<'_>) -> String {
     let mut text = String::new();
+    if let Some(asked) = exchange.foreign_call() {
+        let request = exchange.request().ok();
+        let mut words = vec![title("asked")];
+        words.extend(
+            request.as_ref().and_then(|request| Some(Shown::whole(request.model.as_deref()?).to_string())),
+        );
+        let provider = request.as_ref().map(|request| &*request.provider).filter(|name| !name.is_empty());
+        words.extend(provider.map(|name| format!("({})", Shown::new(name))));
+        let _ = writeln!(text, "{}", words.join(" "));
+        push_value(asked.payload, &mut text);
+        return text + &foreign_answer_text(exchange);
+    }
     match exchange.request() {
         Ok(request) => {
             let mut words = vec![title("asked")];
@@ -101,6 +113,29 @@ fn exchange_text(exchange: &Exchange<'_>) -> String {
     if let Some(delivered) = &answer.delivered {
         let _ = writeln!(text, "\n{}", title("given to the agent instead"));
         push_body(delivered, &mut text);
+    }
+    text
+}
+
+/// Returns the answer to a request that another runtime recorded: its payload as it stands.
+fn foreign_answer_text(exchange: &Exchange<'_>) -> String {
+    let mut text = format!("\n{}", title("answered"));
+    let latency = exchange.answer().ok().and_then(|answer| answer.latency);
+    if let Some(latency) = latency {
+        let _ = write!(text, " after {}", quantity::duration(latency));
+    }
+    match (exchange.foreign_return(), exchange.answer()) {
+        (Some(answered), _) => {
+            text.push('\n');
+            push_value(answered.payload, &mut text);
+        }
+        (None, Err(why)) => {
+            let _ = writeln!(text, " {}", paint(Tone::Bad, &why.to_string()));
+        }
+        (None, Ok(answer)) => {
+            text.push('\n');
+            push_body(&answer.body, &mut text);
+        }
     }
     text
 }

@@ -23,7 +23,10 @@ use reenact_json::{Shown, Value};
 use reenact_run::run::Producer;
 use reenact_run::timeline::facts::{BlockedFacts, CallFacts, RecoveryMark};
 use reenact_run::timeline::{StepAction, TimelineStep};
-use reenact_run::{EndedBy, Event, EventPayload, EventType, Exchange, Run, StandardInput, Summary, ToolUse};
+use reenact_run::{
+    EndedBy, Event, EventPayload, EventType, Exchange, Run, StandardInput, Summary, ToolUse,
+    UnreadablePayload,
+};
 use reenact_verify::render::{self, Tone};
 
 use super::surroundings;
@@ -33,6 +36,9 @@ use crate::runs::OpenedRun;
 
 /// Longest text on a line, in characters.
 const MAX_LINE_CHARS: usize = 100;
+
+/// Most members of a payload that are shown on a line.
+const MAX_MEMBERS: usize = 4;
 
 /// Widest column for step ids, in characters.
 const MAX_ID_CHARS: usize = 16;
@@ -213,7 +219,7 @@ fn is_gap(step: &TimelineStep<'_>) -> bool {
 /// Returns the lines of a step; the first stands beside its id.
 fn step_lines(step: &TimelineStep<'_>) -> Vec<String> {
     match &step.action {
-        StepAction::Model(exchange) => with_origin(exchange, model_lines(&exchange.facts())),
+        StepAction::Model(exchange) => with_origin(exchange, model_lines(exchange, &exchange.facts())),
         StepAction::Http(exchange) => with_origin(exchange, http_lines(&exchange.facts())),
         StepAction::Tool(tool) => tool_lines(tool),
         StepAction::Other(event) => event_lines(event),
@@ -230,24 +236,43 @@ fn with_origin(exchange: &Exchange<'_>, mut lines: Vec<String>) -> Vec<String> {
 
 /// Returns the lines of a model call: model and answer on the first, then the prompt, an error, the text, and
 /// each tool call that the model asks for.
-fn model_lines(facts: &CallFacts<'_>) -> Vec<String> {
-    let request = match &facts.request {
-        Ok(request) => request,
-        Err(why) => return vec![format!("a model, {}", paint(Tone::Bad, &why.to_string()))],
+///
+/// Where another runtime wrote the record, and a payload has no member whose meaning is known, its members stand there as they are.
+fn model_lines(exchange: &Exchange<'_>, facts: &CallFacts<'_>) -> Vec<String> {
+    let (asked, answered) = (exchange.foreign_call(), exchange.foreign_return());
+    let plain_answer = answered.filter(|_| facts.answer.is_err());
+    let fault = if plain_answer.is_some() { None } else { facts.answer.as_ref().err() };
+    let mut lines = match (&facts.request, asked) {
+        (Ok(request), _) => {
+            let name =
+                request.model.as_ref().map_or("no model named".into(), |model| Shown::new(model).to_string());
+            let how = match request.endpoint {
+                Some(endpoint) => endpoint.name().to_owned(),
+                None if request.path.is_empty() => Shown::new(&request.provider).to_string(),
+                None => format!("{} {}", Shown::new(&request.method), Shown::new(&request.path)),
+            };
+            vec![joined_columns(&paint(Tone::Title, &name), &answer_summary(facts, fault, &how))]
+        }
+        (Err(_), Some(asked)) => {
+            let name = Shown::new(&exchange.called.name()).to_string();
+            let first = joined_columns(&paint(Tone::Title, &name), &answer_summary(facts, fault, ""));
+            [first].into_iter().chain(members_line(asked.payload)).collect()
+        }
+        (Err(why), None) => return vec![format!("a model, {}", paint(Tone::Bad, &why.to_string()))],
     };
-    let name = request.model.as_ref().map_or("no model named".into(), |model| Shown::new(model).to_string());
-    let how = match request.endpoint {
-        Some(endpoint) => endpoint.name().to_owned(),
-        None if request.path.is_empty() => Shown::new(&request.provider).to_string(),
-        None => format!("{} {}", Shown::new(&request.method), Shown::new(&request.path)),
-    };
-    let mut lines = vec![joined_columns(&paint(Tone::Title, &name), &answer_summary(facts, &how))];
     // A prompt that is a whole JSON body is left to --step.
-    if let Some(prompt) = &request.prompt
-        && !prompt.starts_with('{')
-    {
-        lines.push(format!("asked {}", one_line(prompt)));
+    if let Ok(request) = &facts.request {
+        match (&request.prompt, asked.and_then(|asked| asked.content)) {
+            (Some(prompt), _) if !prompt.starts_with('{') => {
+                lines.push(format!("asked {}", one_line(prompt)))
+            }
+            (None, Some(input)) => lines.push(format!("asked {}", value_line(input))),
+            _ => {}
+        }
     }
+    lines.extend(
+        plain_answer.and_then(|answer| members_line(answer.payload)).map(|line| format!("answered {line}")),
+    );
     let Some(message) = &facts.message else { return lines };
     if let Some(error) = &message.error {
         lines.push(paint(Tone::Bad, &format!("{}: {}", Shown::new(&error.kind), one_line(&error.message))));
@@ -261,6 +286,14 @@ fn model_lines(facts: &CallFacts<'_>) -> Vec<String> {
     lines
 }
 
+/// Returns the first members of a payload that another runtime wrote, without the id of the step; `None` if there is no other.
+fn members_line(payload: Value<'_>) -> Option<String> {
+    let named = payload.members().filter_map(|(name, value)| Some((name.string()?, value)));
+    let members = named.filter(|(name, _)| name != "step_id").take(MAX_MEMBERS);
+    let members = members.map(|(name, value)| format!("{}: {}", Shown::new(&name), value_line(value)));
+    Some(members.collect::<Vec<_>>().join(", ")).filter(|line| !line.is_empty())
+}
+
 /// Joins two texts by two spaces, unless the second is empty.
 fn joined_columns(left: &str, right: &str) -> String {
     if right.is_empty() { left.to_owned() } else { format!("{left}  {right}") }
@@ -271,23 +304,21 @@ fn http_lines(facts: &CallFacts<'_>) -> Vec<String> {
     match &facts.request {
         Ok(request) => {
             let what = format!("{} {}", Shown::new(&request.method), Shown::new(&request.path));
-            vec![joined_columns(&what, &answer_summary(facts, &Shown::new(&request.provider).to_string()))]
+            let how = Shown::new(&request.provider).to_string();
+            vec![joined_columns(&what, &answer_summary(facts, facts.answer.as_ref().err(), &how))]
         }
         Err(why) => vec![format!("a request, {}", paint(Tone::Bad, &why.to_string()))],
     }
 }
 
 /// Returns an exchange in one line: `how` it was asked (the API), then status, tokens, latency, and the
-/// reason if the answer is not complete. Status 200 is not mentioned.
-fn answer_summary(facts: &CallFacts<'_>, how: &str) -> String {
+/// reason if the answer is not complete. Status 200 is not mentioned. `fault` is the reason why there is no answer, if that is to be said.
+fn answer_summary(facts: &CallFacts<'_>, fault: Option<&UnreadablePayload>, how: &str) -> String {
     let mut parts = vec![how.to_owned()];
-    let answer = match &facts.answer {
-        Ok(answer) => answer,
-        Err(why) => {
-            parts.push(paint(Tone::Bad, &why.to_string()));
-            parts.retain(|part| !part.is_empty());
-            return parts.join(", ");
-        }
+    let Ok(answer) = &facts.answer else {
+        parts.extend(fault.map(|why| paint(Tone::Bad, &why.to_string())));
+        parts.retain(|part| !part.is_empty());
+        return parts.join(", ");
     };
     if answer.is_stream {
         parts.push("stream".into());
@@ -386,7 +417,7 @@ fn recovery_lines(facts: RecoveryMark) -> Vec<String> {
     }
 }
 
-/// Returns the lines of any other event: its name, and up to four members of its payload, without those that
+/// Returns the lines of any other event: its name, and the first [`MAX_MEMBERS`] members of its payload, without those that
 /// belong to the format. A denied action has lines of its own.
 fn event_lines(event: &Event<'_>) -> Vec<String> {
     if let Some(facts) = event.blocked() {
@@ -404,7 +435,7 @@ fn event_lines(event: &Event<'_>) -> Vec<String> {
             let members = event
                 .content_members()
                 .map(|(name, value)| format!("{}: {}", Shown::new(&name), self::value_line(value)));
-            members.take(4).collect::<Vec<_>>().join(", ")
+            members.take(MAX_MEMBERS).collect::<Vec<_>>().join(", ")
         }
         EventPayload::Withheld => "withheld".into(),
         EventPayload::None => String::new(),
