@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `command` | the commands, and the table of their arguments |
 //! | `output` | standard output, standard error, and the error type of all commands |
+//! | `run_index` | the standing index of verified runs |
 //! | `runs` | finding and opening the run that an argument names |
 //! | `sealed_record` | an RER record that is written once more, by `redact` and `share` |
 //! | `config`, `settings` | the user's keys and trust store; the project's `reenact.toml` |
@@ -34,6 +35,7 @@ mod passphrase;
 mod prices;
 mod progress;
 mod quantity;
+mod run_index;
 mod runs;
 mod runtime;
 mod sealed_record;

@@ -24,6 +24,7 @@ mod lifecycle {
     pub(crate) mod project;
     mod records;
     mod replays;
+    mod run_index;
     mod run_names;
     mod runs;
     mod secrets;
