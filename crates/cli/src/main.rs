@@ -19,7 +19,7 @@
 //! | `vendors` | the environment variables that lead an agent to the gateway |
 //! | `child`, `runtime` | the agent's process, its signals, and the tokio runtime |
 //! | `hardening` | the memory of this process, closed to the agent |
-//! | `terminal`, `passphrase`, `progress`, `quantity` | prompts, progress bar, numbers for people |
+//! | `terminal`, `passphrase`, `pager`, `progress`, `quantity` | prompts, long output, progress bar, numbers for people |
 //!
 //! Start reading at `command/mod.rs`; `command/record/mod.rs` and `command/replay/mod.rs` are the two largest commands.
 
@@ -31,6 +31,7 @@ mod envelope;
 mod hardening;
 mod net_seen;
 mod output;
+mod pager;
 mod passphrase;
 mod prices;
 mod progress;

@@ -120,7 +120,7 @@ impl RunIndex {
             }
         }
         let mut added = 0;
-        for (name, outcome) in outcomes.iter() {
+        for (_, outcome) in outcomes.iter() {
             let TargetOutcome::Report(report) = outcome else { continue };
             let Some(run) = report.run.as_ref().filter(|_| !report.has_duplicate) else { continue };
             if demands.exit_code(outcome) != 0 {

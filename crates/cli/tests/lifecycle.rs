@@ -29,6 +29,7 @@ mod lifecycle {
     mod runs;
     mod secrets;
     mod shares;
+    mod show_steps;
     mod shows;
     mod state_folder;
     mod streams;

@@ -205,7 +205,7 @@ impl VerifyArgs {
     }
 }
 
-/// Resolves an argument to the record at that path, or else to a run that was recorded in the current folder. `last` is always
+/// Resolves an argument to the record at that path, or else to a run that was recorded, or to a session. `last` is always
 /// the run.
 fn resolve_target(target: &OsStr) -> PathArgument {
     let run = match runs::find_last(target) {
@@ -215,7 +215,7 @@ fn resolve_target(target: &OsStr) -> PathArgument {
             if !matches!(&there, PathArgument::Unreadable(error) if error.code == disk::NOT_FOUND) {
                 return there;
             }
-            match runs::find_recorded(target) {
+            match runs::find_named(target) {
                 Some(run) => run,
                 None => return there,
             }

@@ -29,7 +29,9 @@ use reenact_run::{
 };
 use reenact_verify::render::{self, Tone};
 
-use super::surroundings;
+use super::filter::StepFilter;
+use super::selection::plan_step_of;
+use super::{step_page, surroundings};
 use crate::output::paint;
 use crate::quantity;
 use crate::runs::OpenedRun;
@@ -48,15 +50,18 @@ const MAX_HASH_CHARS: usize = 19;
 
 /// Returns the whole page.
 ///
-/// Redundant steps are left out: costs, which the summary adds up, and decisions that are followed by their consequence.
-pub(super) fn page(found: &OpenedRun, steps: &[TimelineStep<'_>]) -> String {
+/// Redundant steps are left out: costs, which the summary adds up, and decisions that are followed by their consequence. If not all of the
+/// others fit the filter, the last line says how many do.
+pub(super) fn page(found: &OpenedRun, steps: &[TimelineStep<'_>], filter: &StepFilter) -> String {
+    let told = || steps.iter().filter(|step| !step.is_redundant);
+    let (total, steps) = (told().count(), filter.apply(told()));
     let summary = found.run.summary();
     let mut text = verdict_lines(found);
     push_heading(found, &summary, &mut text);
     let wide = steps.iter().map(|step| step.id.chars().count()).max().unwrap_or(0).clamp(2, MAX_ID_CHARS);
     // Some formats have no times; then there is no column for them.
     let time_width = if steps.iter().any(|step| step.at.is_some()) { 9 } else { 0 };
-    for (step, lines) in folded_steps(steps) {
+    for (step, lines) in folded_steps(&steps) {
         text.push('\n');
         let mut lines = lines.into_iter();
         let id = format!("{:wide$}", truncated(&step.id, wide));
@@ -67,6 +72,12 @@ pub(super) fn page(found: &OpenedRun, steps: &[TimelineStep<'_>]) -> String {
         for line in lines {
             let _ = writeln!(text, "  {:wide$}{gap}{:time_width$}  {line}", "", "");
         }
+    }
+    if filter.is_set() {
+        let count = if steps.is_empty() { "none".into() } else { quantity::grouped(steps.len() as u64) };
+        let verb = if steps.len() < 2 { "is" } else { "are" };
+        let line = format!("{count} of {} {verb} shown", quantity::count(total as u64, "step"));
+        let _ = writeln!(text, "\n{}", paint(Tone::Quiet, &line));
     }
     text
 }
@@ -193,9 +204,9 @@ fn offset(at: Duration) -> String {
 
 /// Returns the steps that are shown, each with its lines. Equal gaps in a row are one, with their number: an agent that tries
 /// again what is refused leaves many.
-fn folded_steps<'s, 'r>(steps: &'s [TimelineStep<'r>]) -> Vec<(&'s TimelineStep<'r>, Vec<String>)> {
+fn folded_steps<'s, 'r>(steps: &[&'s TimelineStep<'r>]) -> Vec<(&'s TimelineStep<'r>, Vec<String>)> {
     let mut rows: Vec<(&TimelineStep<'_>, Vec<String>, usize)> = Vec::new();
-    for step in steps.iter().filter(|step| !step.is_redundant) {
+    for &step in steps {
         let lines = step_lines(step);
         match rows.last_mut() {
             Some((before, same, count)) if is_gap(before) && is_gap(step) && *same == lines => *count += 1,
@@ -221,7 +232,7 @@ fn step_lines(step: &TimelineStep<'_>) -> Vec<String> {
     match &step.action {
         StepAction::Model(exchange) => with_origin(exchange, model_lines(exchange, &exchange.facts())),
         StepAction::Http(exchange) => with_origin(exchange, http_lines(&exchange.facts())),
-        StepAction::Tool(tool) => tool_lines(tool),
+        StepAction::Tool(tool) => tool_lines(tool, plan_step_of(step).as_deref()),
         StepAction::Other(event) => event_lines(event),
     }
 }
@@ -346,34 +357,31 @@ fn answer_summary(facts: &CallFacts<'_>, fault: Option<&UnreadablePayload>, how:
     parts.join(", ")
 }
 
-/// Returns the lines of a tool call: its name, its input and its output.
-///
-/// Formats that hold only the hash of an output show the beginning of the hash, with latency, exit code and
-/// utility instead.
-fn tool_lines(tool: &ToolUse<'_>) -> Vec<String> {
+/// Returns the lines of a tool call: its name with what is known of its result, its input, and its output or the beginning of the output's
+/// hash.
+fn tool_lines(tool: &ToolUse<'_>, plan_step: Option<&str>) -> Vec<String> {
     let call = match tool.call() {
         Ok(call) => call,
         Err(why) => return vec![format!("a tool, {}", paint(Tone::Bad, &why.to_string()))],
     };
+    let result = tool.result();
     let source = call.source.map(|source| format!(" ({})", source.name())).unwrap_or_default();
-    let mut lines =
-        vec![format!("{}  tool{source}", paint(Tone::Title, &Shown::new(&call.tool).to_string()))];
+    let mut facts = vec![format!("tool{source}")];
+    facts.extend(plan_step.map(|id| format!("step {}", Shown::new(id))));
+    facts.extend(result.iter().flat_map(step_page::result_facts));
+    let name = paint(Tone::Title, &Shown::new(&call.tool).to_string());
+    let mut lines = vec![joined_columns(&name, &facts.join(", "))];
     lines.extend(call.input.as_ref().and_then(|input| input.value()).map(value_line));
-    match tool.result() {
+    match result {
         Ok(result) => {
             let output = result.output.as_ref().and_then(|output| output.value()).map(value_line);
             let mark = if result.is_error { paint(Tone::Bad, "failed:") } else { "gave".into() };
-            match (output, &result.output_hash) {
+            lines.push(match (output, &result.output_hash) {
                 (None, Some(hash)) => {
-                    let mut facts =
-                        vec![format!("{mark} {} (only the hash is held)", truncated(hash, MAX_HASH_CHARS))];
-                    facts.extend(result.latency.map(quantity::duration));
-                    facts.extend(result.exit_code.map(|code| format!("exit {code}")));
-                    facts.extend(result.utility.map(|utility| format!("utility {utility}")));
-                    lines.push(facts.join(", "));
+                    format!("{mark} {} (only the hash is held)", truncated(hash, MAX_HASH_CHARS))
                 }
-                (output, _) => lines.push(format!("{mark} {}", output.unwrap_or("nothing".into()))),
-            }
+                (output, _) => format!("{mark} {}", output.unwrap_or("nothing".into())),
+            });
         }
         Err(why) => lines.push(paint(Tone::Bad, &why.to_string())),
     }
