@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `command` | the commands, and the table of their arguments |
 //! | `output` | standard output, standard error, and the error type of all commands |
+//! | `run_index` | the standing index of verified runs |
 //! | `runs` | finding and opening the run that an argument names |
 //! | `sealed_record` | an RER record that is written once more, by `redact` and `share` |
 //! | `config`, `settings` | the user's keys and trust store; the project's `reenact.toml` |
@@ -18,7 +19,7 @@
 //! | `vendors` | the environment variables that lead an agent to the gateway |
 //! | `child`, `runtime` | the agent's process, its signals, and the tokio runtime |
 //! | `hardening` | the memory of this process, closed to the agent |
-//! | `terminal`, `passphrase`, `progress`, `quantity` | prompts, progress bar, numbers for people |
+//! | `terminal`, `passphrase`, `pager`, `progress`, `quantity` | prompts, long output, progress bar, numbers for people |
 //!
 //! Start reading at `command/mod.rs`; `command/record/mod.rs` and `command/replay/mod.rs` are the two largest commands.
 
@@ -30,10 +31,12 @@ mod envelope;
 mod hardening;
 mod net_seen;
 mod output;
+mod pager;
 mod passphrase;
 mod prices;
 mod progress;
 mod quantity;
+mod run_index;
 mod runs;
 mod runtime;
 mod sealed_record;

@@ -86,8 +86,8 @@ fn what_is_unpacked_is_what_was_packed() {
     let expected = members(&archive);
     let (code, said, complaints) = run(&folder, &["bundle", "extract", "run.tar.gz", "--out", "a"], None);
     assert_eq!((code, complaints.as_str()), (Some(0), ""));
-    let bytes: usize = expected.values().map(Vec::len).sum();
-    assert_eq!(said, format!("6 files, {bytes} bytes, in a\n"));
+    assert_eq!(expected.values().map(Vec::len).sum::<usize>(), 2982);
+    assert_eq!(said, "6 files, 2,982 bytes, in a\n");
     assert_eq!(files(&folder.path().join("a")), expected);
     // The same through a pipe, and the folder is a bundle again.
     let (code, ..) = run(&folder, &["bundle", "extract", "-", "--out", "b/"], Some(archive));
@@ -166,20 +166,156 @@ fn the_other_kind_of_bundle() {
         assert_eq!(came.0, Some(0));
         assert!(came.1.contains("  rer-bundle\n"), "{}", came.1);
     }
-    for (target, format) in [
-        ("run.rer.tar.gz", "rer-bundle"),
-        ("vectors/rer/bundles_valid/b02_two_blobs", "rer-bundle"),
-        ("examples/runs/invoice.rer.json", "rer-artifact/0.2"),
-    ] {
-        let expected =
-            format!("reenact: {target}: this is {format}, not a Replay Bundle; try `reenact verify`\n");
-        let came = run(&folder, &["bundle", "inspect", target], None);
-        assert_eq!(came, (Some(1), String::new(), expected));
-    }
-    let (code, _, complaint) = run(&folder, &["bundle", "extract", "run.rer.tar.gz", "--out", "new"], None);
+    let target = "examples/runs/invoice.rer.json";
+    let expected = format!("reenact: {target}: this is rer-artifact/0.2, not a bundle; try `reenact show`\n");
+    let came = run(&folder, &["bundle", "inspect", target], None);
+    assert_eq!(came, (Some(1), String::new(), expected));
+    let (code, _, complaint) = run(&folder, &["bundle", "extract", target, "--out", "new"], None);
     assert_eq!(code, Some(1));
-    assert!(complaint.contains("this is rer-bundle"), "{complaint}");
+    assert!(complaint.contains("this is rer-artifact/0.2"), "{complaint}");
     assert!(!folder.path().join("new").exists());
+}
+
+/// Returns the archive of a vector's RER bundle, in which each name begins with `prefix`.
+fn rer_archive(vector: &str, prefix: &str) -> Vec<u8> {
+    let mut writer = TarGzWriter::new(Vec::new(), TarStyle::Gnu, ArchiveLimits::default()).unwrap();
+    for (name, bytes) in files(&root().join("vectors/rer").join(vector)) {
+        writer.add(&format!("{prefix}{name}"), bytes.len() as u64, bytes.as_slice()).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+/// Returns the files of a vector's RER bundle.
+fn rer_files(vector: &str) -> BTreeMap<String, Vec<u8>> {
+    files(&root().join("vectors/rer").join(vector))
+}
+
+#[test]
+fn an_rer_bundle_is_unpacked_under_its_own_names() {
+    let folder = Folder::with_repository();
+    for (vector, prefix) in [
+        ("bundles_valid/b02_two_blobs", ""),
+        ("bundles_valid/b04_key_bin_and_jwk", "run/"),
+        ("bundles_valid/b06_empty_blob", ""),
+        ("bundles_valid/b07_same_blob_two_names", "a/"),
+        ("bundles_valid/b09_blob_name_traversal", "blobs/"),
+    ] {
+        let archive = rer_archive(vector, prefix);
+        folder.write("run.rer.tar.gz", &archive);
+        let expected = rer_files(vector);
+        for (target, input) in [("run.rer.tar.gz", None), ("-", Some(archive))] {
+            let (code, said, complaints) =
+                run(&folder, &["bundle", "extract", target, "--out", "new"], input);
+            assert_eq!((code, complaints.as_str()), (Some(0), ""), "{vector}");
+            assert!(said.starts_with(&format!("{} files, ", expected.len())), "{said}");
+            assert_eq!(files(&folder.path().join("new")), expected, "{vector}");
+            let came = run(&folder, &["verify", "new"], None);
+            assert_eq!(came.0, Some(0), "{}", came.1);
+            fs::remove_dir_all(folder.path().join("new")).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_the_manifest_does_not_list_is_left_out() {
+    let folder = Folder::with_repository();
+    let vector = "bundles_valid/b08_unlisted_blob_file";
+    folder.write("run.rer.tar.gz", rer_archive(vector, ""));
+    let (code, said, complaints) =
+        run(&folder, &["bundle", "extract", "run.rer.tar.gz", "--out", "new", "--json"], None);
+    assert_eq!(code, Some(0), "{complaints}");
+    assert_eq!(
+        complaints,
+        "reenact: run.rer.tar.gz: 1 file is not unpacked: the manifest does not list it\n"
+    );
+    assert!(said.contains("\"verdict\":\"intact\",\"files\":5,"), "{said}");
+    assert!(said.ends_with("\"passed_over\":1}\n"), "{said}");
+    let unpacked = files(&folder.path().join("new"));
+    let vector = rer_files(vector);
+    assert_eq!(vector.len(), unpacked.len() + 1);
+    assert!(unpacked.iter().all(|(name, bytes)| vector.get(name) == Some(bytes)));
+}
+
+/// Without `--force` nothing is there; with it all files are, each under the digest that it really has.
+#[test]
+fn an_rer_bundle_that_fails_is_not_unpacked() {
+    let folder = Folder::with_repository();
+    for entry in fs::read_dir(root().join("vectors/rer/bundles_invalid")).unwrap() {
+        let vector = format!("bundles_invalid/{}", entry.unwrap().file_name().to_str().unwrap());
+        folder.write("run.rer.tar.gz", rer_archive(&vector, ""));
+        let arguments = ["bundle", "extract", "run.rer.tar.gz", "--out", "new"];
+        let (code, said, complaints) = run(&folder, &arguments, None);
+        assert_eq!((code, said.as_str()), (Some(1), ""), "{vector}: {complaints}");
+        assert!(complaints.starts_with("reenact: run.rer.tar.gz: not unpacked: "), "{vector}: {complaints}");
+        assert!(!folder.path().join("new").exists(), "{vector}");
+        let (code, said, complaints) = run(&folder, &[&arguments[..], &["--force"]].concat(), None);
+        assert_eq!(code, Some(0), "{vector}: {complaints}");
+        assert!(said.contains(" files, "), "{vector}: {said}");
+        let unpacked = files(&folder.path().join("new"));
+        let contents =
+            |files: BTreeMap<String, Vec<u8>>| files.into_values().collect::<std::collections::BTreeSet<_>>();
+        for (name, bytes) in unpacked.iter().filter(|(name, _)| name.starts_with("blobs/")) {
+            assert_eq!(*name, format!("blobs/{}.bin", reenact_json::Digest::of(bytes)), "{vector}");
+        }
+        assert_eq!(contents(unpacked), contents(rer_files(&vector)), "{vector}");
+        fs::remove_dir_all(folder.path().join("new")).unwrap();
+    }
+}
+
+#[test]
+fn an_rer_bundle_is_looked_into() {
+    let folder = Folder::with_repository();
+    let vector = "vectors/rer/bundles_valid/b02_two_blobs";
+    let (code, said, complaints) = run(&folder, &["bundle", "inspect", vector], None);
+    assert_eq!((code, complaints.as_str()), (Some(0), ""));
+    for line in [
+        "  run            01HX9C3MPN5K8VYE0G2DZ1Q7HA\n",
+        "  artifact       rer-artifact/0.2, 5 events\n",
+        "  written by     rer-ref 0.2.0\n",
+        "  signed by      C7uY5NV79fGLU_9IBnMaIAzPpv1TGl467ZoBcALkWZc: self-asserted\n",
+        "     11  a0639d03e7e77d7630dffce7bfe26d51813d4c799f13821e5b6786e2736baaed  report.txt\n         event 2 (rer.artifact.written, step s9)\n",
+        "  INTACT  intact, signer unknown",
+    ] {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+    // The key that signed makes the verdict another; a key that did not makes the answer no.
+    let key = format!("{vector}/key.bin");
+    let (code, said, _) = run(&folder, &["bundle", "inspect", vector, "--key", &key], None);
+    assert!(
+        code == Some(0) && said.contains("  PASS  intact, and signed by the key that you supplied"),
+        "{said}"
+    );
+    let other = ["bundle", "inspect", vector, "--key", "examples/runs/signer.jwk"];
+    let (code, _, complaints) = run(&folder, &other, None);
+    assert_eq!(code, Some(1));
+    assert!(complaints.contains("it is not signed by a key that was given"), "{complaints}");
+    assert_eq!(run(&folder, &[&other[..], &["--any-signer"]].concat(), None).0, Some(0));
+    // For programs, from a pipe.
+    let (code, said, _) = run(
+        &folder,
+        &["bundle", "inspect", "--json", "-"],
+        Some(rer_archive("bundles_valid/b02_two_blobs", "x/")),
+    );
+    assert_eq!(code, Some(0));
+    let report: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(report["artifact"]["events"], 5);
+    assert_eq!(report["manifest"]["total_event_count"], 5);
+    assert_eq!(report["blobs"][1]["name"], "image.png");
+    assert_eq!(report["blobs"][1]["size"], 1024);
+    assert_eq!(report["blobs"][1]["events"][0]["index"], 3);
+    assert_eq!(report["blobs"][1]["events"][0]["step_id"], "s9");
+    assert_eq!(report["unlisted"], serde_json::json!([]));
+}
+
+#[test]
+fn a_changed_file_is_shown_as_missing_and_as_a_stranger() {
+    let folder = Folder::with_repository();
+    let vector = "vectors/rer/bundles_invalid/bt01_blob_changed_same_size";
+    let (code, said, _) = run(&folder, &["bundle", "inspect", vector], None);
+    assert_eq!(code, Some(1));
+    assert!(said.contains("  report.txt  (not in the bundle)\n"), "{said}");
+    assert!(said.contains("baaed.bin  (not listed)\n"), "{said}");
+    assert!(said.contains("  FAIL  1 of 10 checks does not hold: blob_integrity\n"), "{said}");
 }
 
 /// Files that were written before the limit was met are removed.

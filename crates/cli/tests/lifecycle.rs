@@ -18,15 +18,18 @@ mod lifecycle {
     mod kills;
     mod last_run;
     mod memory;
+    mod other_runtimes;
     mod planted;
     mod policies;
     pub(crate) mod project;
     mod records;
     mod replays;
+    mod run_index;
     mod run_names;
     mod runs;
     mod secrets;
     mod shares;
+    mod show_steps;
     mod shows;
     mod state_folder;
     mod streams;

@@ -128,6 +128,8 @@ pub(crate) enum Pairing {
     /// Both ends may have this name; an empty one is no name. Ends without a name pair in order, first call
     /// first.
     NamedOrInOrder(Vec<u8>),
+    /// The event has no id. A return pairs with the only call that is open; if several are, or an end may be withheld, with none.
+    Sole,
     /// The event is both ends of its action.
     Itself,
     /// The event is withheld, and its name with it. It still is an end: a later event must not pair in its
@@ -161,6 +163,8 @@ pub(crate) struct EventIndexBuilder {
     open: BTreeMap<(Callee, Vec<u8>), VecDeque<u32>>,
     /// Withheld call whose callee is not certain, while no other call is open.
     unplaced_call: Option<(u32, WithheldEnd)>,
+    /// Callees of which an end is withheld, and with it any id.
+    hidden_ends: BTreeSet<Callee>,
     /// Callees whose ends can no longer be paired by order; with `true`, nor by name.
     unordered: BTreeSet<(Callee, bool)>,
 }
@@ -179,6 +183,15 @@ impl EventIndexBuilder {
             }
             (Some(Role::Call(callee)), Pairing::NamedOrInOrder(step)) => {
                 self.open.entry((callee, step)).or_default().push_back(at);
+                None
+            }
+            (Some(Role::Call(callee)), Pairing::Sole) => {
+                self.open.entry((callee, Vec::new())).or_default().push_back(at);
+                None
+            }
+            (Some(Role::Return(callee)), Pairing::Sole) => self.take_sole(callee),
+            (Some(Role::Call(callee) | Role::Return(callee)), Pairing::None) if withheld => {
+                self.hidden_ends.insert(callee);
                 None
             }
             (Some(Role::Call(_)), Pairing::Withheld(hidden)) => {
@@ -207,6 +220,23 @@ impl EventIndexBuilder {
             withheld,
             in_payload_format: foreign,
         });
+    }
+
+    /// Takes the only open call of a callee. If it is not certain, the calls without a name stay without an answer, so that later ones
+    /// can be paired again.
+    fn take_sole(&mut self, callee: Callee) -> Option<u32> {
+        let mut open = self.open.range((callee, Vec::new())..).take_while(|((other, _), _)| *other == callee);
+        let sole = match (open.next(), open.next()) {
+            (Some((key, queue)), None) if queue.len() == 1 => Some(key.clone()),
+            _ => None,
+        };
+        match sole.filter(|_| !self.hidden_ends.contains(&callee)) {
+            Some(key) => self.take_open(key),
+            None => {
+                self.open.remove(&(callee, Vec::new()));
+                None
+            }
+        }
     }
 
     /// Takes the first open call of a callee and name.
@@ -399,6 +429,46 @@ mod tests {
             index.push(ScannedEvent { kind, pairing: tie, withheld, ..ScannedEvent::unknown() });
         }
         index.finish().iter().map(EventEntry::partner).collect()
+    }
+
+    #[test]
+    fn ends_without_an_id_are_paired_only_when_certain() {
+        const CALL: Option<EventType> = Some(EventType::ModelCalled);
+        const RETURN: Option<EventType> = Some(EventType::ModelReturned);
+        const TOOL: Option<EventType> = Some(EventType::ToolCalled);
+        let (sole, last) = (Pairing::Sole, |name: &str| Pairing::LastNamed(name.as_bytes().to_vec()));
+        assert_eq!(
+            partners(&[
+                (CALL, sole.clone()),
+                (TOOL, sole.clone()),
+                (RETURN, sole.clone()),
+                (RETURN, sole.clone())
+            ]),
+            [Some(2), None, Some(0), None]
+        );
+        // Two are open: neither answer is given to either; the next call is paired again.
+        assert_eq!(
+            partners(&[
+                (CALL, sole.clone()),
+                (CALL, sole.clone()),
+                (RETURN, sole.clone()),
+                (RETURN, sole.clone()),
+                (CALL, sole.clone()),
+                (RETURN, sole.clone())
+            ]),
+            [None, None, None, None, Some(5), Some(4)]
+        );
+        assert_eq!(
+            partners(&[(CALL, last("a")), (CALL, sole.clone()), (RETURN, sole.clone()), (RETURN, last("a"))]),
+            [Some(3), None, None, Some(0)]
+        );
+        // The answer may be that of the withheld call.
+        let mut index = EventIndexBuilder::default();
+        for (kind, withheld) in [(CALL, false), (CALL, true), (RETURN, false)] {
+            let pairing = if withheld { Pairing::None } else { sole.clone() };
+            index.push(ScannedEvent { kind, pairing, withheld, ..ScannedEvent::unknown() });
+        }
+        assert!(index.finish().iter().all(|entry| entry.partner().is_none()));
     }
 
     #[test]

@@ -15,6 +15,7 @@ use reenact_wire::{Endpoint, exchange as wire};
 use crate::body::{RecordedHeaders, header};
 use crate::event::Event;
 use crate::reader;
+use crate::reader::foreign_payload::ForeignPayload;
 use crate::unreadable::UnreadablePayload;
 
 /// Kind of the server that a request was sent to.
@@ -190,6 +191,16 @@ impl<'r> Exchange<'r> {
     pub fn is_answered_from_record(&self) -> bool {
         let returned = self.returned.as_ref().and_then(Event::source);
         returned == Some(EventSource::Imported) && self.called.source() == Some(EventSource::Observed)
+    }
+
+    /// Returns the payload of the request as another runtime wrote it; `None` if reenact may have written it, or it is of another format.
+    pub fn foreign_call(&self) -> Option<ForeignPayload<'r>> {
+        ForeignPayload::of(&self.called)
+    }
+
+    /// Returns the payload of the answer as another runtime wrote it; `None` likewise.
+    pub fn foreign_return(&self) -> Option<ForeignPayload<'r>> {
+        ForeignPayload::of(self.returned.as_ref()?)
     }
 
     /// Returns the message of the answer: the recorded one, or the body parsed by the rules of the endpoint;

@@ -53,6 +53,7 @@ pub use exchange::{
 };
 pub use exit::Exit;
 pub use open::{NamedFiles, NotARun, OpenedRecord, open, open_files, open_with};
+pub use reader::foreign_payload::ForeignPayload;
 pub use reenact_formats::FormatId;
 pub use reenact_formats::rer::EventType;
 pub use reenact_formats::rer::payload::{Chunk, EndedBy, EventSource};

@@ -160,7 +160,7 @@ impl BundleMembers {
     }
 
     /// Reads an archive, passing each member to [`BundleMembers::add_packed`].
-    fn unpack_copying<R: Read + Seek>(
+    pub(crate) fn unpack_copying<R: Read + Seek>(
         container: Container,
         archive: R,
         copies: MemberCopies<'_>,

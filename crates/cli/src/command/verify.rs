@@ -15,6 +15,8 @@ use reenact_verify::{Demands, FormatId, Keys, Options, TargetOutcome, Unreadable
 
 use crate::output::{self, CommandError};
 use crate::progress::VerifyProgress;
+use crate::quantity;
+use crate::run_index::RunIndex;
 use crate::runs;
 use crate::runs::KeyFileArgs;
 
@@ -25,7 +27,7 @@ use crate::runs::KeyFileArgs;
 /// code is 0 if everything holds, 1 if something does not, 2 if something could not be read.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  reenact verify\n  reenact verify --key signer.jwk run.rer.json\n  reenact verify --keys trusted/ runs/\n  reenact verify --json --key signer.pem - < run.rer.json"
+    after_help = "Examples:\n  reenact verify\n  reenact verify --key signer.jwk run.rer.json\n  reenact verify --keys trusted/ runs/\n  reenact verify --json --key signer.pem - < run.rer.json\n  reenact verify --index runs.index --deny-duplicates incoming/"
 )]
 pub(super) struct VerifyArgs {
     /// Files, folders, runs recorded here, or - for standard input
@@ -74,9 +76,13 @@ pub(super) struct VerifyArgs {
     #[arg(long)]
     deny_redacted: bool,
 
-    /// Answer no if one run comes in two versions among the targets
+    /// Answer no if one run comes in two versions among the targets, or has another one in --index
     #[arg(long)]
     deny_duplicates: bool,
+
+    /// Keep an index of verified runs: those that hold are entered, a run that has another record there is noted; made if it is not there
+    #[arg(long, value_name = "FILE")]
+    index: Option<PathBuf>,
 
     /// Say what time it is (RFC 3339, or `now`), for the note on expired envelopes
     #[arg(long, value_name = "TIME", value_parser = moment)]
@@ -105,6 +111,10 @@ fn format(name: &str) -> Result<FormatId, String> {
 impl VerifyArgs {
     /// Verifies all targets and prints a report on each, in the order of the arguments.
     pub(super) fn run(&self) -> Result<u8, CommandError> {
+        if let Some(index) = &self.index {
+            // An index that cannot be used is said before the work, and read again under its lock afterwards.
+            RunIndex::load(index)?;
+        }
         let targets = VerifyTargets::look_up(&self.targets, resolve_target)
             .map_err(|repeated| CommandError::impossible(repeated.to_string()))?;
         let keys = self.load_keys()?;
@@ -119,10 +129,22 @@ impl VerifyArgs {
             on_all_cores: true,
         };
         let progress = VerifyProgress::new(targets.total_bytes());
-        let results = targets.verify(&request, &|more| progress.add(more));
+        let mut results = targets.verify(&request, &|more| progress.add(more));
         progress.finish();
+        let update = match &self.index {
+            Some(index) => Some(RunIndex::update(index, &mut results.outcomes, &self.demands())?),
+            None => None,
+        };
         results.warnings.iter().for_each(|complaint| output::print_notice(complaint));
-        self.print(&results)
+        let code = self.print(&results)?;
+        if let Some(update) = update {
+            let added = quantity::count(update.added as u64, "run");
+            output::print_notice(&format!(
+                "index: {added} added, {} in all",
+                quantity::grouped(update.total as u64)
+            ));
+        }
+        Ok(code)
     }
 
     /// Returns the demands of the options, which can turn a pass into exit code 1.
@@ -183,7 +205,7 @@ impl VerifyArgs {
     }
 }
 
-/// Resolves an argument to the record at that path, or else to a run that was recorded in the current folder. `last` is always
+/// Resolves an argument to the record at that path, or else to a run that was recorded, or to a session. `last` is always
 /// the run.
 fn resolve_target(target: &OsStr) -> PathArgument {
     let run = match runs::find_last(target) {
@@ -193,7 +215,7 @@ fn resolve_target(target: &OsStr) -> PathArgument {
             if !matches!(&there, PathArgument::Unreadable(error) if error.code == disk::NOT_FOUND) {
                 return there;
             }
-            match runs::find_recorded(target) {
+            match runs::find_named(target) {
                 Some(run) => run,
                 None => return there,
             }

@@ -1,11 +1,13 @@
 //! Finding the run that an argument names, opening it, and loading the keys to verify it with.
 //!
-//! A run is named by a path, a run id, the beginning or the last six digits of one, `last`, or `last~1` for the one before.
+//! A run is named by a path, a run id, the beginning or the last six digits of one, `last`, or `last~1` for the one before; a session by its
+//! id.
 //! Paths win over ids: only a name that is no path is looked up among the recorded runs. `last` is always the run; a file
 //! of that name is `./last`. Start reading at [`open`].
 
 mod lookup;
 pub(crate) mod run_name;
+mod session;
 mod state_folder;
 
 use std::ffi::OsStr;
@@ -51,7 +53,7 @@ pub(crate) fn locate(given: &OsStr) -> Result<PathBuf, CommandError> {
     if path.exists() {
         return Ok(path.to_owned());
     }
-    find_recorded(given).unwrap_or_else(|| Ok(path.to_owned())).map_err(CommandError::impossible)
+    find_named(given).unwrap_or_else(|| Ok(path.to_owned())).map_err(CommandError::impossible)
 }
 
 /// Returns true if a folder holds a file of that name.
@@ -94,6 +96,17 @@ pub(crate) fn find_last(given: &OsStr) -> Option<Result<PathBuf, String>> {
 pub(crate) fn find_recorded(given: &OsStr) -> Option<Result<PathBuf, String>> {
     let name = RunName::parse(given.to_str()?)?;
     Some(artifact_of(name).map_err(CommandError::into_message))
+}
+
+/// Returns the record that a name means which is no path: that of a recorded run, or else of a session whose REPLAY.jsonl is near.
+///
+/// `None` for text that can be neither, which is a path then; `Some(Err(…))` with a message if none is found, or several are.
+pub(crate) fn find_named(given: &OsStr) -> Option<Result<PathBuf, String>> {
+    let recorded = find_recorded(given);
+    match recorded {
+        Some(Ok(_)) => recorded,
+        _ => given.to_str().and_then(session::find).or(recorded),
+    }
 }
 
 /// Returns the artifact of the run that a name means.

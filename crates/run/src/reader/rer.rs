@@ -16,17 +16,17 @@ use std::borrow::Cow;
 
 use reenact_formats::FormatId;
 use reenact_formats::replay_bundle::MANIFEST;
-use reenact_formats::rer::EventType;
 use reenact_formats::rer::artifact::RerReadError;
 use reenact_formats::rer::payload::{
     Chunk, EndedBy, ExchangeCalledView, ExchangeReturnedView, HttpAnswerView, HttpRequestView, PayloadMember,
     PayloadWord, RunEndedView, RunStartedView, ToolCalledView, ToolReturnedView,
 };
+use reenact_formats::rer::{Callee, EventType};
 use reenact_formats::rer::{IndexedMember, RerArtifactReader, RerEventItem, RerEventView};
 use reenact_json::{Limits, Value, ValueKind};
 use reenact_wire::{Endpoint, Vendor};
 
-use super::{DocumentContext, RunReader, replay_bundle};
+use super::{DocumentContext, RunReader, foreign_payload, replay_bundle};
 use crate::body::{self, RecordedHeaders};
 use crate::convert::export::loss_notes::{NO_EQUIVALENT, ONLY_ITS_HASH, SIGNS_THE_SOURCE};
 use crate::convert::loss::{Losses, SourcePath};
@@ -144,7 +144,7 @@ fn scanned_event(event: &RerEventView<'_>, bytes: &[u8], import: Option<&ImportH
         None if withheld && let Some(import) = import => {
             (named, super::withheld_pairing(import.format, named))
         }
-        None => (named, Pairing::last_named(event.indexed_member(IndexedMember::StepId))),
+        None => (named, own_pairing(named, event, payload)),
     };
     ScannedEvent {
         kind,
@@ -157,6 +157,22 @@ fn scanned_event(event: &RerEventView<'_>, bytes: &[u8], import: Option<&ImportH
     }
 }
 
+/// Returns the pairing of an event with a payload of RER: by `step_id`, which every recorder of reenact writes. Without one, calls of tools
+/// are paired by `tool_call_id`, and other ends only with the sole call that is open.
+fn own_pairing(named: Option<EventType>, event: &RerEventView<'_>, payload: Option<Value<'_>>) -> Pairing {
+    let step_id = event.indexed_member(IndexedMember::StepId);
+    if let Some(payload) = payload
+        && step_id.is_none()
+    {
+        let callee = named.and_then(|named| named.role().callee());
+        return match payload.member("tool_call_id").filter(|_| callee == Some(Callee::Tool)) {
+            Some(id) => Pairing::last_named(Some(id)),
+            None => Pairing::Sole,
+        };
+    }
+    Pairing::last_named(step_id)
+}
+
 /// Reads the payload of a `…called` event as a request.
 ///
 /// # Errors
@@ -166,6 +182,11 @@ pub(crate) fn request<'v>(
     payload: Value<'v>,
     run: &'v RunInner,
 ) -> Result<ExchangeRequest<'v>, UnreadablePayload> {
+    if foreign_payload::is_foreign_call(payload)
+        && let Some(request) = foreign_payload::request(payload)
+    {
+        return Ok(request);
+    }
     let called = ExchangeCalledView::read(payload);
     let http = HttpRequestView::read(called.http.required()?);
     let provider = called.provider.required_text()?;
@@ -194,6 +215,11 @@ pub(crate) fn answer<'v>(
     payload: Value<'v>,
     run: &'v RunInner,
 ) -> Result<ExchangeAnswer<'v>, UnreadablePayload> {
+    if foreign_payload::is_foreign_return(payload)
+        && let Some(answer) = foreign_payload::answer(payload)
+    {
+        return Ok(answer);
+    }
     let returned = ExchangeReturnedView::read(payload);
     let status = returned.status.value().map(read_status).transpose()?;
     let mut answer = match returned.http.value() {
@@ -271,11 +297,16 @@ fn read_chunks(chunks: PayloadMember<'_>, body: usize) -> Result<Vec<Chunk>, Unr
 /// Reads the payload of `rer.tool.called`. Only the tool's name is required.
 pub(crate) fn tool_call(payload: Value<'_>) -> Result<RecordedToolCall<'_>, UnreadablePayload> {
     let called = ToolCalledView::read(payload);
+    if called.tool.value().is_none()
+        && let Some(call) = foreign_payload::tool_call(payload)
+    {
+        return Ok(call);
+    }
     Ok(RecordedToolCall {
         step_id: called.step_id.text()?,
         tool_call_id: called.tool_call_id.text()?,
         tool: called.tool.required_text()?,
-        input: called.input.value().map(JsonText::of),
+        input: called.input.value().map(JsonText::of).or_else(|| foreign_payload::tool_input(payload)),
         via: called.via.text()?,
         source: called.source.word(),
     })
@@ -284,13 +315,14 @@ pub(crate) fn tool_call(payload: Value<'_>) -> Result<RecordedToolCall<'_>, Unre
 /// Reads the payload of `rer.tool.returned`. A result without `is_error` is no error.
 pub(crate) fn tool_result(payload: Value<'_>) -> Result<RecordedToolResult<'_>, UnreadablePayload> {
     let returned = ToolReturnedView::read(payload);
-    Ok(RecordedToolResult {
+    let result = RecordedToolResult {
         output: returned.output.value().map(JsonText::of),
         is_error: returned.is_error.flag()?.unwrap_or(false),
         latency: returned.latency_ms.milliseconds()?,
         source: returned.source.word(),
         ..RecordedToolResult::default()
-    })
+    };
+    Ok(foreign_payload::complete_tool_result(payload, result))
 }
 
 /// Reader of RER: items are the payloads that reenact writes.

@@ -12,6 +12,7 @@
 //! | [`keys`] | key files |
 //! | `replay_stream` | REPLAY.jsonl files, verified while they are read |
 //! | `snapshot` | Replay Bundles from a file, a folder or standard input |
+//! | `unpacked` | bundles whose files are copied while they are read |
 //! | `folder` | the one function that walks folders |
 
 pub mod argument;
@@ -22,6 +23,7 @@ pub mod record_folder;
 mod replay_stream;
 mod snapshot;
 pub mod targets;
+mod unpacked;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -39,7 +41,8 @@ pub use argument::{
 pub use content::{RecordContent, file_digest_entry, open, open_standard_input, open_with};
 pub use keys::{KeyFileError, KeyFolder, hmac_key_file, key_file, key_folder, private_key_warning};
 pub use record_folder::{FolderFault, FolderScope, record_files};
-pub use snapshot::{snapshot, snapshot_of_standard_input};
+pub use snapshot::snapshot;
+pub use unpacked::{unpack, unpack_bytes};
 
 /// Error code of a path that does not exist.
 pub const NOT_FOUND: &str = "E_NOT_FOUND";

@@ -26,15 +26,6 @@ pub fn snapshot(path: &Path, copies: MemberCopies<'_>) -> Result<BundleSnapshot,
     BundleSnapshot::read_copying(BufReader::new(file), copies).map_err(|error| failed(error.into()))
 }
 
-/// Reads the Replay Bundle from standard input.
-///
-/// # Errors
-/// Fails if standard input cannot be read.
-pub fn snapshot_of_standard_input(copies: MemberCopies<'_>) -> Result<BundleSnapshot, UnreadableTarget> {
-    let failed = |error: PackError| unreadable_target(Path::new("-"), &error.into());
-    BundleSnapshot::read_copying(io::stdin().lock(), copies).map_err(failed)
-}
-
 /// Reads a folder as a Replay Bundle. Links and other entries that are not files become its fault.
 pub(super) fn snapshot_of_folder(path: &Path) -> Result<BundleSnapshot, UnreadableTarget> {
     let mut snapshot = BundleSnapshot::default();

@@ -1,4 +1,4 @@
-//! `reenact bundle extract`: the files of a Replay Bundle in a new folder, all of them or none.
+//! `reenact bundle extract`: the files of a bundle in a new folder, all of them or none.
 //!
 //! Files are written into a temporary folder, which gets its name only after the whole archive was read and
 //! verified. Start reading at `BundleExtractArgs::run`.
@@ -9,17 +9,20 @@ use std::path::{Path, PathBuf};
 
 use reenact_json::Shown;
 use reenact_json::print::PrintObjectWriter;
+use reenact_verify::{Demands, Keys, Report};
 
-use super::{complete_snapshot, joined_reasons};
+use super::{BundleKind, BundleSource, complete_snapshot, joined_reasons, unreadable};
 use crate::output::{self, CommandError};
+use crate::quantity;
+use crate::runs::{self, KeyFileArgs};
 
-/// Unpack a Replay Bundle into a new folder, verifying it on the way
+/// Unpack a bundle into a new folder, verifying it on the way
 ///
 /// Nothing is written outside the folder, no link is followed or made, and the folder is there only when everything is in it.
-/// A bundle that does not verify is not unpacked.
+/// The files of an RER bundle are named after their SHA-256, whatever they are called in the archive. A bundle that does not verify is not unpacked.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  reenact bundle extract run.tar.gz --out run\n  reenact bundle extract --json --out run - < run.tar.gz"
+    after_help = "Examples:\n  reenact bundle extract run.tar.gz --out run\n  reenact bundle extract run.rer.tar.gz --key signer.jwk --out run\n  reenact bundle extract --json --out run - < run.tar.gz"
 )]
 pub(super) struct BundleExtractArgs {
     /// An archive, or - for standard input
@@ -30,6 +33,14 @@ pub(super) struct BundleExtractArgs {
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
 
+    /// A public key for an RER bundle, which is signed; may be given more than once
+    #[arg(long, value_name = "FILE")]
+    key: Vec<PathBuf>,
+
+    /// Take any signer: without it, --key answers no unless one of its keys signed
+    #[arg(long)]
+    any_signer: bool,
+
     /// Unpack it even if a check of its content does not hold; never one with unsafe names, or that cannot be read to its end
     #[arg(long)]
     force: bool,
@@ -37,6 +48,18 @@ pub(super) struct BundleExtractArgs {
     /// The result as one JSON object
     #[arg(long)]
     json: bool,
+}
+
+/// Bundle whose files are in the temporary folder.
+pub(super) struct UnpackedBundle {
+    /// Verdict on what was unpacked.
+    pub(super) report: Report,
+    /// Number of files that were written.
+    pub(super) files: usize,
+    /// Size of these files, in bytes.
+    pub(super) bytes: u64,
+    /// Number of files that were left out, because nothing in the bundle vouches for them.
+    pub(super) passed_over: usize,
 }
 
 impl BundleExtractArgs {
@@ -59,11 +82,18 @@ impl BundleExtractArgs {
                 shown(&self.out)
             )));
         }
+        let files = KeyFileArgs { key: self.key.clone(), ..KeyFileArgs::default() };
+        let keys = runs::load_keys(&files)?;
         let temporary = ExtractTempDir::create_beside(&self.out).map_err(failed)?;
-        let (snapshot, report) =
-            complete_snapshot(&self.target, &mut |name| temporary.create_file(name).map(Some))?;
-        if !report.pass() {
-            let reasons = joined_reasons(&report);
+        let source = BundleSource::open(&self.target).map_err(unreadable)?;
+        let unpacked = (BundleKind::of(&source).unpack)(&source, &keys, &temporary)?;
+        let demands = Demands { supplied: !self.any_signer && !self.key.is_empty(), ..Demands::default() };
+        let mut reasons = demands.unmet(&unpacked.report);
+        if !unpacked.report.pass() {
+            reasons.insert(0, joined_reasons(&unpacked.report));
+        }
+        if !reasons.is_empty() {
+            let reasons = reasons.join("; ");
             if !self.force {
                 return Err(CommandError::refused(format!(
                     "{}: not unpacked: {reasons}",
@@ -73,31 +103,60 @@ impl BundleExtractArgs {
             output::print_notice(&format!("{}: {reasons}", shown(&self.target)));
         }
         temporary.rename(&self.out).map_err(failed)?;
-        let files = snapshot.members().count() + usize::from(snapshot.manifest().is_some());
-        let manifest = snapshot.manifest().map_or(0, |bytes| bytes.len() as u64);
-        let bytes = manifest + snapshot.members().map(|(_, facts)| facts.size).sum::<u64>();
+        if unpacked.passed_over > 0 {
+            let files = quantity::count(unpacked.passed_over as u64, "file");
+            let (verb, them) = if unpacked.passed_over == 1 { ("is", "it") } else { ("are", "them") };
+            output::print_notice(&format!(
+                "{}: {files} {verb} not unpacked: the manifest does not list {them}",
+                shown(&self.target)
+            ));
+        }
+        let UnpackedBundle { report, files, bytes, passed_over } = unpacked;
         output::print(&if self.json {
             let mut line = String::new();
             let mut object = PrintObjectWriter::open(&mut line);
             object.string("target", self.target.to_string_lossy().as_ref());
             object.string("out", self.out.to_string_lossy().as_ref());
+            object.string("format", report.format.as_str());
             object.boolean("pass", report.pass());
+            object.string("verdict", report.verdict().name());
             object.name("files").push_str(&files.to_string());
             object.name("bytes").push_str(&bytes.to_string());
+            object.name("passed_over").push_str(&passed_over.to_string());
             object.close();
             line + "\n"
         } else {
-            let plural = if files == 1 { "" } else { "s" };
-            format!("{files} file{plural}, {bytes} bytes, in {}\n", shown(&self.out))
+            format!(
+                "{}, {}, in {}\n",
+                quantity::count(files as u64, "file"),
+                quantity::count(bytes, "byte"),
+                shown(&self.out)
+            )
         })?;
         Ok(0)
     }
 }
 
+/// Unpacks a Replay Bundle. Its reader has judged every name.
+pub(super) fn replay_bundle(
+    source: &BundleSource<'_>,
+    _: &Keys,
+    folder: &ExtractTempDir,
+) -> Result<UnpackedBundle, CommandError> {
+    let (snapshot, report) = complete_snapshot(source, &mut |name| folder.create_file(name).map(Some))?;
+    let manifest = snapshot.manifest().map_or(0, |bytes| bytes.len() as u64);
+    Ok(UnpackedBundle {
+        report,
+        files: snapshot.members().count() + usize::from(snapshot.manifest().is_some()),
+        bytes: manifest + snapshot.members().map(|(_, facts)| facts.size).sum::<u64>(),
+        passed_over: 0,
+    })
+}
+
 /// Folder that is removed when it is dropped, unless it was renamed. It is new and only its owner can write
 /// to it, so that it contains no links of others.
-struct ExtractTempDir {
-    path: PathBuf,
+pub(super) struct ExtractTempDir {
+    pub(super) path: PathBuf,
 }
 
 impl ExtractTempDir {
@@ -120,7 +179,7 @@ impl ExtractTempDir {
 
     /// Creates the file of a member, and the folders above it. The reader has checked the name already: it is
     /// relative, has no `..`, and is not the folder of another name.
-    fn create_file(&self, name: &str) -> io::Result<Box<dyn Write>> {
+    pub(super) fn create_file(&self, name: &str) -> io::Result<Box<dyn Write>> {
         let path = name.split('/').fold(self.path.clone(), |path, segment| path.join(segment));
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;

@@ -1,4 +1,4 @@
-//! `reenact bundle inspect`: the manifest, the files and the coverage of a Replay Bundle.
+//! `reenact bundle inspect`: what a bundle says and holds. This module has the Replay Bundle: its manifest, files and coverage.
 //!
 //! ```text
 //! run.tar.gz  replay-bundle/1
@@ -20,45 +20,86 @@ use reenact_formats::replay_bundle::manifest::{OutputsView, SeedsView};
 use reenact_formats::replay_bundle::{CoverageView, ManifestView, manifest_limits};
 use reenact_json::print::{self, PrintObjectWriter};
 use reenact_json::{Shown, Value, ValueKind};
-use reenact_verify::Report;
 use reenact_verify::render::{self, Tone};
 use reenact_verify::replay_bundle::{BundleSnapshot, MemberFacts, masked};
+use reenact_verify::{Demands, Keys, Report};
 
-use super::complete_snapshot;
+use super::{BundleKind, BundleSource, complete_snapshot, unreadable};
 use crate::output::{self, CommandError};
+use crate::runs::{self, KeyFileArgs};
 
-/// Show what a Replay Bundle says and holds: manifest, files with their digests, coverage
+/// Show what a bundle says and holds: its manifest, and its files with their digests
 ///
+/// Of a Replay Bundle the coverage is shown, of an RER bundle the artifact, its signer, and the events that speak of each file.
 /// Digests and sizes are computed from the files, not taken from the manifest. What looks like a secret in the manifest is masked.
 /// The exit code is 0 if every check holds, 1 if one does not, 2 if it could not be read.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  reenact bundle inspect run.tar.gz\n  reenact bundle inspect --json - < run.tar.gz"
+    after_help = "Examples:\n  reenact bundle inspect run.tar.gz\n  reenact bundle inspect run.rer.tar.gz --key signer.jwk\n  reenact bundle inspect --json - < run.tar.gz"
 )]
 pub(super) struct BundleInspectArgs {
     /// An archive, a folder laid out like one, or - for standard input
     #[arg(value_name = "PATH")]
     target: PathBuf,
 
+    /// A public key for an RER bundle, which is signed; may be given more than once
+    #[arg(long, value_name = "FILE")]
+    key: Vec<PathBuf>,
+
+    /// Take any signer: without it, --key answers no unless one of its keys signed
+    #[arg(long)]
+    any_signer: bool,
+
     /// One JSON object
     #[arg(long)]
     json: bool,
 }
 
+/// Options of `inspect`, as the kinds of bundles need them.
+pub(super) struct InspectRequest {
+    pub(super) keys: Keys,
+    /// What the caller asks for beyond the checks: with `--key`, that it signed.
+    pub(super) demands: Demands,
+    pub(super) json: bool,
+}
+
 impl BundleInspectArgs {
-    /// Prints the content of the bundle, with the verdict. The exit code is 1 if a check fails.
+    /// Prints the content of the bundle, with the verdict.
     pub(super) fn run(&self) -> Result<u8, CommandError> {
-        let (snapshot, report) = complete_snapshot(&self.target, &mut |_| Ok(None))?;
-        let manifest = masked(snapshot.manifest().unwrap_or_default());
-        // A manifest that cannot be parsed is shown as empty; the report says why.
-        let document = Value::parse(&manifest, &manifest_limits()).ok();
-        let target = self.target.to_string_lossy();
-        output::print(&match self.json {
-            true => as_json(&target, document, &snapshot, &report),
-            false => as_text(&target, document, &snapshot, &report),
-        })?;
-        Ok(u8::from(!report.pass()))
+        let files = KeyFileArgs { key: self.key.clone(), ..KeyFileArgs::default() };
+        let request = InspectRequest {
+            keys: runs::load_keys(&files)?,
+            demands: Demands { supplied: !self.any_signer && !self.key.is_empty(), ..Demands::default() },
+            json: self.json,
+        };
+        let source = BundleSource::open(&self.target).map_err(unreadable)?;
+        (BundleKind::of(&source).inspect)(&source, &request)
     }
+}
+
+impl InspectRequest {
+    /// Returns the exit code for a report; the demands that it does not meet go to standard error.
+    pub(super) fn exit_code(&self, target: &str, report: &Report) -> u8 {
+        let unmet = self.demands.unmet(report);
+        for unmet in &unmet {
+            output::print_notice(&format!("{}: {unmet}", Shown::whole(target)));
+        }
+        u8::from(!report.pass() || !unmet.is_empty())
+    }
+}
+
+/// Prints the content of a Replay Bundle, with the verdict. The exit code is 1 if a check fails.
+pub(super) fn replay_bundle(source: &BundleSource<'_>, request: &InspectRequest) -> Result<u8, CommandError> {
+    let (snapshot, report) = complete_snapshot(source, &mut |_| Ok(None))?;
+    let manifest = masked(snapshot.manifest().unwrap_or_default());
+    // A manifest that cannot be parsed is shown as empty; the report says why.
+    let document = Value::parse(&manifest, &manifest_limits()).ok();
+    let target = source.path.to_string_lossy();
+    output::print(&match request.json {
+        true => as_json(&target, document, &snapshot, &report),
+        false => as_text(&target, document, &snapshot, &report),
+    })?;
+    Ok(request.exit_code(&target, &report))
 }
 
 /// Returns true if the manifest lists a file; `None` if the manifest has no list.
@@ -197,7 +238,7 @@ fn as_json(target: &str, document: Option<Value<'_>>, snapshot: &BundleSnapshot,
 
 /// Writes a value in one line, with characters escaped that act on a terminal. The recursion is bounded by
 /// the limits on manifests.
-fn write_value(value: Value<'_>, out: &mut String) {
+pub(super) fn write_value(value: Value<'_>, out: &mut String) {
     match value.kind() {
         ValueKind::String => print::write_string(&value.string().unwrap_or_default(), out),
         ValueKind::Array => print::write_list(value.elements(), out, write_value),

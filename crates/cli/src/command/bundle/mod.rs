@@ -1,9 +1,11 @@
-//! `reenact bundle`: Replay Bundles, verified, looked into and unpacked. `reenact share` makes them.
+//! `reenact bundle`: bundles of both kinds, verified, looked into and unpacked. `reenact share` makes them.
 //!
-//! Reading archives is shared here: start at [`complete_snapshot`].
+//! What differs between the kinds is a row in [`BUNDLE_KINDS`]: start there.
 
 mod extract;
 mod inspect;
+mod rer;
+mod source;
 mod verify;
 
 use std::path::Path;
@@ -16,8 +18,11 @@ use reenact_verify::replay_bundle::{self, BundleSnapshot, MemberCopies};
 use reenact_verify::{FormatId, Keys, Options, Report, UnreadableTarget};
 
 use crate::output::CommandError;
+use extract::{ExtractTempDir, UnpackedBundle};
+use inspect::InspectRequest;
+use source::BundleSource;
 
-/// Check Replay Bundles, look into them, and unpack them
+/// Check bundles, look into them, and unpack them
 #[derive(clap::Args)]
 #[command(disable_help_subcommand = true)]
 pub(super) struct BundleArgs {
@@ -43,18 +48,39 @@ impl BundleArgs {
     }
 }
 
-/// Reads what should be a Replay Bundle: an archive, a folder laid out like one, or standard input for `-`.
-///
-/// Each member is also copied to the writer that `copies` returns for its name.
-fn snapshot(path: &Path, copies: MemberCopies<'_>) -> Result<BundleSnapshot, UnreadableTarget> {
-    if path.as_os_str() == "-" {
-        disk::snapshot_of_standard_input(copies)
-    } else {
-        disk::snapshot(path, copies)
+/// Kind of bundle, with what is done to look into one and to unpack one.
+struct BundleKind {
+    format: FormatId,
+    /// Prints what the bundle says and holds. The exit code is 1 if a check fails, or a demand is not met.
+    inspect: fn(&BundleSource<'_>, &InspectRequest) -> Result<u8, CommandError>,
+    /// Writes the files of the bundle into the new folder, verifying them on the way.
+    unpack: fn(&BundleSource<'_>, &Keys, &ExtractTempDir) -> Result<UnpackedBundle, CommandError>,
+}
+
+/// All kinds of bundles. A source that is none of them is read as the first, whose reader says why it is none.
+static BUNDLE_KINDS: [BundleKind; 2] = [
+    BundleKind {
+        format: FormatId::ReplayBundle,
+        inspect: inspect::replay_bundle,
+        unpack: extract::replay_bundle,
+    },
+    BundleKind { format: FormatId::RerBundle, inspect: rer::inspect::print, unpack: rer::extract::unpack },
+];
+
+impl BundleKind {
+    /// Returns the kind that the content of a source shows.
+    fn of(source: &BundleSource<'_>) -> &'static Self {
+        let format = source.format();
+        BUNDLE_KINDS.iter().find(|kind| Some(kind.format) == format).unwrap_or(&BUNDLE_KINDS[0])
     }
 }
 
-/// Reads a bundle as [`snapshot`] does, and verifies it.
+/// Converts the error of a source that cannot be read.
+fn unreadable(error: UnreadableTarget) -> CommandError {
+    CommandError::impossible(format!("{error} ({})", error.code))
+}
+
+/// Reads a source as a Replay Bundle, and verifies it. Each member is also copied to the writer that `copies` returns for its name.
 ///
 /// The report may say that checks failed.
 ///
@@ -63,18 +89,17 @@ fn snapshot(path: &Path, copies: MemberCopies<'_>) -> Result<BundleSnapshot, Unr
 /// If the bundle cannot be read to its end, or is a record of another format. Exceeding a limit is
 /// `impossible` rather than `refused`: the content was not judged.
 fn complete_snapshot(
-    path: &Path,
+    source: &BundleSource<'_>,
     copies: MemberCopies<'_>,
 ) -> Result<(BundleSnapshot, Report), CommandError> {
-    let snapshot = snapshot(path, copies)
-        .map_err(|error| CommandError::impossible(format!("{error} ({})", error.code)))?;
+    let snapshot = source.replay_bundle(copies).map_err(unreadable)?;
     let report = replay_bundle::verify(&snapshot);
-    let name = path.to_string_lossy();
+    let name = source.path.to_string_lossy();
     if !report.pass()
-        && let Some(format) = other_format(path)
+        && let Some(format) = other_format(source.path)
     {
-        let message = format!("{}: this is {format}, not a Replay Bundle", Shown::whole(&name));
-        return Err(CommandError::refused(message + "; try `reenact verify`"));
+        let message = format!("{}: this is {format}, not a bundle", Shown::whole(&name));
+        return Err(CommandError::refused(message + "; try `reenact show`"));
     }
     if snapshot.fault().is_none() {
         return Ok((snapshot, report));

@@ -18,6 +18,7 @@ use reenact_run::{EventPayload, EventSource, Exchange, Exit, Run, ToolUse};
 use reenact_verify::Report;
 use reenact_wire::price::PriceTable;
 
+use super::selection::plan_step_of;
 use super::surroundings;
 use crate::runs::OpenedRun;
 
@@ -30,13 +31,14 @@ pub(super) enum Bodies {
     Included,
 }
 
-/// Returns a run as one JSON object: verdict, summary, and every step without bodies.
+/// Returns a run as one JSON object: verdict, summary, and the steps that are to be shown, of `total`, without bodies.
 ///
 /// Costs are those of the built-in price table; `prices_of` names its day.
-pub(super) fn run(found: &OpenedRun, steps: &[TimelineStep<'_>]) -> String {
+pub(super) fn run(found: &OpenedRun, steps: &[&TimelineStep<'_>], total: usize) -> String {
     let mut text = String::new();
     let mut object = PrintObjectWriter::open(&mut text);
     write_facts(&found.run, &found.report, &PriceTable::list_prices(), &mut object);
+    write_number(&mut object, "steps_in_all", Some(total));
     print::write_list(steps, object.name("steps"), |step, out| {
         out.push_str(&self::step(step, Bodies::Omitted))
     });
@@ -94,12 +96,15 @@ pub(in crate::command) fn write_facts(
     }
 }
 
-/// Returns a step as one JSON object. Its `kind` is `model`, `http`, `tool` or `event`, which decides about
+/// Returns a step as one JSON object. `step_id` is the step by the record's word, `id` the name by which `--step` finds it; they are the same
+/// but for REPLAY.jsonl, where a step of the plan makes several calls. `kind` is `model`, `http`, `tool` or `event`, which decides about
 /// the other members.
 pub(super) fn step(step: &TimelineStep<'_>, bodies: Bodies) -> String {
     let mut text = String::new();
     let mut object = PrintObjectWriter::open(&mut text);
-    object.string("step_id", (!step.id.is_empty()).then_some(&*step.id));
+    let id = (!step.id.is_empty()).then_some(&*step.id);
+    object.string("step_id", plan_step_of(step).as_deref().or(id));
+    object.string("id", id);
     write_milliseconds(&mut object, "at_ms", step.at);
     match &step.action {
         StepAction::Model(exchange) => write_exchange(exchange, "model", bodies, &mut object),
@@ -135,17 +140,29 @@ fn write_exchange(exchange: &Exchange<'_>, kind: &str, bodies: Bodies, object: &
             if let Some(digest) = &request.body_hash {
                 object.string("request_sha256", digest.to_string().as_str());
             } else if bodies == Bodies::Included
+                && exchange.foreign_call().is_none()
                 && let Ok(request) = exchange.request()
             {
                 write_headers(object, "request_headers", &request.headers);
                 write_body(object, "request_body", request.body.bytes());
             }
         }
+        Err(_) if exchange.foreign_call().is_some() => {}
         Err(why) => object.string("unreadable", why.to_string().as_str()),
+    }
+    // What another runtime wrote has no headers and bodies, and where nothing of it is known it stands here as it is.
+    if let Some(asked) =
+        exchange.foreign_call().filter(|_| bodies == Bodies::Included || facts.request.is_err())
+    {
+        write_member(object, "request_payload", Some(asked.payload));
+    }
+    let answered = exchange.foreign_return();
+    if let Some(answered) = answered.filter(|_| bodies == Bodies::Included || facts.answer.is_err()) {
+        write_member(object, "answer_payload", Some(answered.payload));
     }
     match &facts.answer {
         Ok(answer) => {
-            write_number(object, "status", answer.status);
+            write_number(object, "status", answer.status.filter(|_| answered.is_none()));
             object.boolean("stream", answer.is_stream);
             object.boolean("complete", answer.complete);
             object.boolean("from_record", exchange.is_answered_from_record());
@@ -153,12 +170,14 @@ fn write_exchange(exchange: &Exchange<'_>, kind: &str, bodies: Bodies, object: &
             write_milliseconds(object, "ttft_ms", answer.ttft);
             write_milliseconds(object, "latency_ms", answer.latency);
             if bodies == Bodies::Included
+                && answered.is_none()
                 && let Ok(answer) = exchange.answer()
             {
                 write_headers(object, "answer_headers", &answer.headers);
                 write_body(object, "answer_body", &answer.body);
             }
         }
+        Err(_) if answered.is_some() => {}
         Err(why) => object.string("unanswered", why.to_string().as_str()),
     }
     let Some(message) = &facts.message else { return };

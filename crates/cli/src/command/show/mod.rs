@@ -1,48 +1,65 @@
 //! `reenact show RUN`: the steps of a run, under the verdict on its record.
 //!
 //! `timeline` prints the whole run, `step_page` one step with all its content, `json` both for programs, `surroundings` what is beside
-//! the steps. The
-//! exit code is that of the verdict. Start reading at `ShowArgs::run`.
+//! the steps; `filter` and `selection` decide which steps. The exit code is that of the verdict. Start reading at `ShowArgs::run`.
 
+mod filter;
 pub(super) mod json;
 mod masked;
+mod selection;
 pub(super) mod step_page;
 mod surroundings;
 mod timeline;
+mod tool_output;
 
 use std::ffi::OsString;
 
-use reenact_json::Shown;
 use reenact_run::Timeline;
-use reenact_run::timeline::TimelineStep;
 
+pub(super) use selection::find_step;
 pub(super) use surroundings::{addresses_text, fork_words};
 
 use crate::output::{self, CommandError};
+use crate::pager;
 use crate::runs;
 use crate::runs::KeyFileArgs;
+use filter::StepFilter;
+use selection::find_steps;
+use step_page::OutputLength;
 
 /// Show a run: its steps, models, tools, tokens and times
 ///
-/// RUN is a file or a folder of any of the five formats, a run id, the beginning of one, or `last`. What is shown is what the record
-/// says; whether it can be believed, the first line says. The exit code is 0 if the record verifies, 1 if it does not, 2 if it could not be read.
+/// RUN is a file or a folder of any of the five formats, a run id, the beginning of one, `last`, or the id of a session whose REPLAY.jsonl is
+/// in this folder or in one in it. What is shown is what the record
+/// says; whether it can be believed, the first line says. At a terminal, PAGER shows it a screen at a time. The exit code is 0 if the record verifies, 1 if it does not, 2 if it could not be read.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  reenact show\n  reenact show last --step 2\n  reenact show run.rer.json --key signer.jwk --json\n  reenact show REPLAY.jsonl"
+    after_help = "Examples:\n  reenact show\n  reenact show last -s 2\n  reenact show last -s 2..5\n  reenact show last --only tool --grep lisbon\n  reenact show run.rer.json --key signer.jwk --json\n  reenact show sess_abc123"
 )]
 pub(crate) struct ShowArgs {
-    /// A file or a folder, a run id, the beginning of one, or `last`
+    /// A file or a folder, a run id, the beginning of one, `last`, or the id of a session
     #[arg(value_name = "RUN", default_value = "last")]
     run: OsString,
 
-    /// Only this step, with all that was asked and answered
-    #[arg(long, value_name = "N")]
+    /// Only this step, with all that was asked and answered: its number or id, or a range such as 2..5
+    #[arg(short, long, value_name = "STEP", conflicts_with_all = ["only", "grep", "limit"])]
     step: Option<String>,
+
+    /// With --step: outputs of tools whole, however long they are
+    #[arg(long, requires = "step")]
+    full: bool,
+
+    #[command(flatten)]
+    filter: StepFilter,
 
     #[command(flatten)]
     keys: KeyFileArgs,
 
-    /// One JSON object
+    /// Print it all at once, also at a terminal
+    #[arg(long)]
+    no_pager: bool,
+
+    /// One JSON object, with --step one a line
     #[arg(long)]
     json: bool,
 }
@@ -54,36 +71,22 @@ impl ShowArgs {
     pub(crate) fn run(&self) -> Result<u8, CommandError> {
         let found = runs::open(&self.run, &self.keys)?;
         let timeline = Timeline::of(&found.run);
-        let chosen = self.step.as_ref().map(|name| find_step(&timeline, name)).transpose()?;
+        let chosen = self.step.as_ref().map(|name| find_steps(&timeline, name)).transpose()?;
+        let length = if self.full { OutputLength::Whole } else { OutputLength::Shortened };
         let text = match (self.json, chosen) {
-            (true, None) => json::run(&found, &timeline.steps) + "\n",
-            (true, Some(step)) => json::step(step, json::Bodies::Included) + "\n",
-            (false, None) => timeline::page(&found, &timeline.steps),
-            (false, Some(step)) => step_page::step(step),
+            (true, None) => {
+                json::run(&found, &self.filter.apply(timeline.steps.iter()), timeline.steps.len()) + "\n"
+            }
+            (true, Some(steps)) => {
+                steps.iter().map(|step| json::step(step, json::Bodies::Included) + "\n").collect()
+            }
+            (false, None) => timeline::page(&found, &timeline.steps, &self.filter),
+            (false, Some(steps)) => step_page::pages(&steps, length),
         };
-        output::print(&text)?;
+        match self.json || self.no_pager {
+            true => output::print(&text),
+            false => pager::print(&text),
+        }?;
         Ok(u8::from(!found.report.pass()))
     }
-}
-
-/// Returns the step of that name.
-///
-/// # Errors
-///
-/// If there is none; the message says which steps the run has.
-pub(super) fn find_step<'s, 'r>(
-    timeline: &'s Timeline<'r>,
-    name: &str,
-) -> Result<&'s TimelineStep<'r>, CommandError> {
-    timeline.find(name).ok_or_else(|| {
-        let mut named = timeline.steps.iter().filter(|step| !step.id.is_empty());
-        let range = match (named.next(), named.next_back()) {
-            (Some(first), Some(last)) => {
-                format!("; it has {} to {}", Shown::new(&first.id), Shown::new(&last.id))
-            }
-            (Some(only), None) => format!("; it has {}", Shown::new(&only.id)),
-            _ => "; it has none that is named".into(),
-        };
-        CommandError::impossible(format!("the run has no step {}{range}", Shown::new(name)))
-    })
 }

@@ -17,18 +17,43 @@ use std::fmt::Write as _;
 use reenact_json::shown::is_unsafe;
 use reenact_json::{Limits, Shown, Value, ValueKind};
 use reenact_run::timeline::{StepAction, TimelineStep};
+use reenact_run::tool::RecordedToolResult;
 use reenact_run::{Event, EventPayload, Exchange, ExchangeRequestBody, ToolUse};
 use reenact_verify::render::Tone;
 use reenact_wire::ToolCall;
 
+use super::selection::plan_step_of;
+use super::tool_output::{self, ShortOutput};
 use crate::output::paint;
 use crate::quantity;
 
+/// Length to which outputs of tools are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OutputLength {
+    /// By the rule of REPLAY.jsonl.
+    Shortened,
+    /// All of it.
+    Whole,
+}
+
+/// Returns the pages of steps. If there are several, each is under the id of its step.
+pub(super) fn pages(steps: &[&TimelineStep<'_>], length: OutputLength) -> String {
+    if let [only] = steps {
+        return step(only, length);
+    }
+    let page = |each: &&TimelineStep<'_>| {
+        let id =
+            if each.id.is_empty() { "event".to_owned() } else { format!("step {}", Shown::whole(&each.id)) };
+        format!("{}\n{}", title(&format!("=== {id}")), step(each, length))
+    };
+    steps.iter().map(page).collect::<Vec<_>>().join("\n")
+}
+
 /// Returns a step as text.
-pub(super) fn step(step: &TimelineStep<'_>) -> String {
+pub(super) fn step(step: &TimelineStep<'_>, length: OutputLength) -> String {
     match &step.action {
         StepAction::Model(exchange) | StepAction::Http(exchange) => exchange_text(exchange),
-        StepAction::Tool(tool) => tool_use_text(tool),
+        StepAction::Tool(tool) => tool_use_text(tool, plan_step_of(step).as_deref(), length),
         StepAction::Other(event) => event_text(event),
     }
 }
@@ -44,6 +69,18 @@ fn title(text: &str) -> String {
 /// another body than the vendor's, such as a denial, that one follows.
 fn exchange_text(exchange: &Exchange<'_>) -> String {
     let mut text = String::new();
+    if let Some(asked) = exchange.foreign_call() {
+        let request = exchange.request().ok();
+        let mut words = vec![title("asked")];
+        words.extend(
+            request.as_ref().and_then(|request| Some(Shown::whole(request.model.as_deref()?).to_string())),
+        );
+        let provider = request.as_ref().map(|request| &*request.provider).filter(|name| !name.is_empty());
+        words.extend(provider.map(|name| format!("({})", Shown::new(name))));
+        let _ = writeln!(text, "{}", words.join(" "));
+        push_value(asked.payload, &mut text);
+        return text + &foreign_answer_text(exchange);
+    }
     match exchange.request() {
         Ok(request) => {
             let mut words = vec![title("asked")];
@@ -105,6 +142,29 @@ fn exchange_text(exchange: &Exchange<'_>) -> String {
     text
 }
 
+/// Returns the answer to a request that another runtime recorded: its payload as it stands.
+fn foreign_answer_text(exchange: &Exchange<'_>) -> String {
+    let mut text = format!("\n{}", title("answered"));
+    let latency = exchange.answer().ok().and_then(|answer| answer.latency);
+    if let Some(latency) = latency {
+        let _ = write!(text, " after {}", quantity::duration(latency));
+    }
+    match (exchange.foreign_return(), exchange.answer()) {
+        (Some(answered), _) => {
+            text.push('\n');
+            push_value(answered.payload, &mut text);
+        }
+        (None, Err(why)) => {
+            let _ = writeln!(text, " {}", paint(Tone::Bad, &why.to_string()));
+        }
+        (None, Ok(answer)) => {
+            text.push('\n');
+            push_body(&answer.body, &mut text);
+        }
+    }
+    text
+}
+
 /// Appends the tool calls that a model asked for.
 fn push_tool_calls(calls: &[ToolCall], text: &mut String) {
     for call in calls {
@@ -114,11 +174,12 @@ fn push_tool_calls(calls: &[ToolCall], text: &mut String) {
 
 /// Returns a tool call with its input and its output. Where the record holds only the hash of an output, the
 /// hash is shown.
-fn tool_use_text(tool: &ToolUse<'_>) -> String {
+fn tool_use_text(tool: &ToolUse<'_>, plan_step: Option<&str>, length: OutputLength) -> String {
     let mut text = String::new();
     match tool.call() {
         Ok(call) => {
-            let _ = writeln!(text, "{} {}", title("called"), Shown::whole(&call.tool));
+            let plan_step = plan_step.map(|id| format!(" (step {})", Shown::new(id))).unwrap_or_default();
+            let _ = writeln!(text, "{} {}{plan_step}", title("called"), Shown::whole(&call.tool));
             if let Some(input) = call.input.as_ref().and_then(|input| input.value()) {
                 push_value(input, &mut text);
             }
@@ -131,9 +192,11 @@ fn tool_use_text(tool: &ToolUse<'_>) -> String {
     match tool.result() {
         Ok(result) => {
             let failed = if result.is_error { paint(Tone::Bad, " an error") } else { String::new() };
-            let _ = writeln!(text, "{}{failed}", title("gave"));
+            let facts = result_facts(&result).join(", ");
+            let facts = if facts.is_empty() { facts } else { format!(" ({facts})") };
+            let _ = writeln!(text, "{}{failed}{facts}", title("gave"));
             if let Some(output) = result.output.as_ref().and_then(|output| output.value()) {
-                push_value(output, &mut text);
+                push_output(output, length, &mut text);
             } else if let Some(hash) = &result.output_hash {
                 let _ = writeln!(text, "  only the hash of the output is held: {}", Shown::whole(hash));
             }
@@ -143,6 +206,33 @@ fn tool_use_text(tool: &ToolUse<'_>) -> String {
         }
     }
     text
+}
+
+/// Returns what is known of a result beside its output: latency, exit code, utility.
+pub(super) fn result_facts(result: &RecordedToolResult<'_>) -> Vec<String> {
+    let mut facts: Vec<String> = result.latency.map(quantity::duration).into_iter().collect();
+    facts.extend(result.exit_code.map(|code| format!("exit {code}")));
+    facts.extend(result.utility.map(|utility| format!("utility {utility}")));
+    facts
+}
+
+/// Appends the output of a tool, and that it is shortened if it is.
+fn push_output(output: Value<'_>, length: OutputLength, text: &mut String) {
+    let short = tool_output::shortened(output).filter(|_| length == OutputLength::Shortened);
+    match short {
+        None => return push_value(output, text),
+        Some(ShortOutput::Text(short)) => push_text(&short, text),
+        Some(ShortOutput::Streams(members)) => {
+            for (name, value, short) in members {
+                let _ = writeln!(text, "  {}:", Shown::new(&name));
+                match short {
+                    Some(short) => push_text(&short, text),
+                    None => push_value(value, text),
+                }
+            }
+        }
+    }
+    let _ = writeln!(text, "  {}", paint(Tone::Quiet, "(shortened; --full shows all of it)"));
 }
 
 /// Returns any other event: its name and its payload.
@@ -166,7 +256,7 @@ fn push_headers(headers: &[(String, String)], text: &mut String) {
 
 /// Appends a body: JSON indented, other text as it is, anything else as its size.
 ///
-/// Bodies are never cut here: this page is for reading all of one step.
+/// Bodies are never cut: this page is for reading all of one step.
 fn push_body(bytes: &[u8], text: &mut String) {
     if bytes.is_empty() {
         text.push_str("  (empty)\n");

@@ -23,16 +23,24 @@ use reenact_json::{Shown, Value};
 use reenact_run::run::Producer;
 use reenact_run::timeline::facts::{BlockedFacts, CallFacts, RecoveryMark};
 use reenact_run::timeline::{StepAction, TimelineStep};
-use reenact_run::{EndedBy, Event, EventPayload, EventType, Exchange, Run, StandardInput, Summary, ToolUse};
+use reenact_run::{
+    EndedBy, Event, EventPayload, EventType, Exchange, Run, StandardInput, Summary, ToolUse,
+    UnreadablePayload,
+};
 use reenact_verify::render::{self, Tone};
 
-use super::surroundings;
+use super::filter::StepFilter;
+use super::selection::plan_step_of;
+use super::{step_page, surroundings};
 use crate::output::paint;
 use crate::quantity;
 use crate::runs::OpenedRun;
 
 /// Longest text on a line, in characters.
 const MAX_LINE_CHARS: usize = 100;
+
+/// Most members of a payload that are shown on a line.
+const MAX_MEMBERS: usize = 4;
 
 /// Widest column for step ids, in characters.
 const MAX_ID_CHARS: usize = 16;
@@ -42,15 +50,18 @@ const MAX_HASH_CHARS: usize = 19;
 
 /// Returns the whole page.
 ///
-/// Redundant steps are left out: costs, which the summary adds up, and decisions that are followed by their consequence.
-pub(super) fn page(found: &OpenedRun, steps: &[TimelineStep<'_>]) -> String {
+/// Redundant steps are left out: costs, which the summary adds up, and decisions that are followed by their consequence. If not all of the
+/// others fit the filter, the last line says how many do.
+pub(super) fn page(found: &OpenedRun, steps: &[TimelineStep<'_>], filter: &StepFilter) -> String {
+    let told = || steps.iter().filter(|step| !step.is_redundant);
+    let (total, steps) = (told().count(), filter.apply(told()));
     let summary = found.run.summary();
     let mut text = verdict_lines(found);
     push_heading(found, &summary, &mut text);
     let wide = steps.iter().map(|step| step.id.chars().count()).max().unwrap_or(0).clamp(2, MAX_ID_CHARS);
     // Some formats have no times; then there is no column for them.
     let time_width = if steps.iter().any(|step| step.at.is_some()) { 9 } else { 0 };
-    for (step, lines) in folded_steps(steps) {
+    for (step, lines) in folded_steps(&steps) {
         text.push('\n');
         let mut lines = lines.into_iter();
         let id = format!("{:wide$}", truncated(&step.id, wide));
@@ -61,6 +72,12 @@ pub(super) fn page(found: &OpenedRun, steps: &[TimelineStep<'_>]) -> String {
         for line in lines {
             let _ = writeln!(text, "  {:wide$}{gap}{:time_width$}  {line}", "", "");
         }
+    }
+    if filter.is_set() {
+        let count = if steps.is_empty() { "none".into() } else { quantity::grouped(steps.len() as u64) };
+        let verb = if steps.len() < 2 { "is" } else { "are" };
+        let line = format!("{count} of {} {verb} shown", quantity::count(total as u64, "step"));
+        let _ = writeln!(text, "\n{}", paint(Tone::Quiet, &line));
     }
     text
 }
@@ -187,9 +204,9 @@ fn offset(at: Duration) -> String {
 
 /// Returns the steps that are shown, each with its lines. Equal gaps in a row are one, with their number: an agent that tries
 /// again what is refused leaves many.
-fn folded_steps<'s, 'r>(steps: &'s [TimelineStep<'r>]) -> Vec<(&'s TimelineStep<'r>, Vec<String>)> {
+fn folded_steps<'s, 'r>(steps: &[&'s TimelineStep<'r>]) -> Vec<(&'s TimelineStep<'r>, Vec<String>)> {
     let mut rows: Vec<(&TimelineStep<'_>, Vec<String>, usize)> = Vec::new();
-    for step in steps.iter().filter(|step| !step.is_redundant) {
+    for &step in steps {
         let lines = step_lines(step);
         match rows.last_mut() {
             Some((before, same, count)) if is_gap(before) && is_gap(step) && *same == lines => *count += 1,
@@ -213,9 +230,9 @@ fn is_gap(step: &TimelineStep<'_>) -> bool {
 /// Returns the lines of a step; the first stands beside its id.
 fn step_lines(step: &TimelineStep<'_>) -> Vec<String> {
     match &step.action {
-        StepAction::Model(exchange) => with_origin(exchange, model_lines(&exchange.facts())),
+        StepAction::Model(exchange) => with_origin(exchange, model_lines(exchange, &exchange.facts())),
         StepAction::Http(exchange) => with_origin(exchange, http_lines(&exchange.facts())),
-        StepAction::Tool(tool) => tool_lines(tool),
+        StepAction::Tool(tool) => tool_lines(tool, plan_step_of(step).as_deref()),
         StepAction::Other(event) => event_lines(event),
     }
 }
@@ -230,24 +247,43 @@ fn with_origin(exchange: &Exchange<'_>, mut lines: Vec<String>) -> Vec<String> {
 
 /// Returns the lines of a model call: model and answer on the first, then the prompt, an error, the text, and
 /// each tool call that the model asks for.
-fn model_lines(facts: &CallFacts<'_>) -> Vec<String> {
-    let request = match &facts.request {
-        Ok(request) => request,
-        Err(why) => return vec![format!("a model, {}", paint(Tone::Bad, &why.to_string()))],
+///
+/// Where another runtime wrote the record, and a payload has no member whose meaning is known, its members stand there as they are.
+fn model_lines(exchange: &Exchange<'_>, facts: &CallFacts<'_>) -> Vec<String> {
+    let (asked, answered) = (exchange.foreign_call(), exchange.foreign_return());
+    let plain_answer = answered.filter(|_| facts.answer.is_err());
+    let fault = if plain_answer.is_some() { None } else { facts.answer.as_ref().err() };
+    let mut lines = match (&facts.request, asked) {
+        (Ok(request), _) => {
+            let name =
+                request.model.as_ref().map_or("no model named".into(), |model| Shown::new(model).to_string());
+            let how = match request.endpoint {
+                Some(endpoint) => endpoint.name().to_owned(),
+                None if request.path.is_empty() => Shown::new(&request.provider).to_string(),
+                None => format!("{} {}", Shown::new(&request.method), Shown::new(&request.path)),
+            };
+            vec![joined_columns(&paint(Tone::Title, &name), &answer_summary(facts, fault, &how))]
+        }
+        (Err(_), Some(asked)) => {
+            let name = Shown::new(&exchange.called.name()).to_string();
+            let first = joined_columns(&paint(Tone::Title, &name), &answer_summary(facts, fault, ""));
+            [first].into_iter().chain(members_line(asked.payload)).collect()
+        }
+        (Err(why), None) => return vec![format!("a model, {}", paint(Tone::Bad, &why.to_string()))],
     };
-    let name = request.model.as_ref().map_or("no model named".into(), |model| Shown::new(model).to_string());
-    let how = match request.endpoint {
-        Some(endpoint) => endpoint.name().to_owned(),
-        None if request.path.is_empty() => Shown::new(&request.provider).to_string(),
-        None => format!("{} {}", Shown::new(&request.method), Shown::new(&request.path)),
-    };
-    let mut lines = vec![joined_columns(&paint(Tone::Title, &name), &answer_summary(facts, &how))];
     // A prompt that is a whole JSON body is left to --step.
-    if let Some(prompt) = &request.prompt
-        && !prompt.starts_with('{')
-    {
-        lines.push(format!("asked {}", one_line(prompt)));
+    if let Ok(request) = &facts.request {
+        match (&request.prompt, asked.and_then(|asked| asked.content)) {
+            (Some(prompt), _) if !prompt.starts_with('{') => {
+                lines.push(format!("asked {}", one_line(prompt)))
+            }
+            (None, Some(input)) => lines.push(format!("asked {}", value_line(input))),
+            _ => {}
+        }
     }
+    lines.extend(
+        plain_answer.and_then(|answer| members_line(answer.payload)).map(|line| format!("answered {line}")),
+    );
     let Some(message) = &facts.message else { return lines };
     if let Some(error) = &message.error {
         lines.push(paint(Tone::Bad, &format!("{}: {}", Shown::new(&error.kind), one_line(&error.message))));
@@ -261,6 +297,14 @@ fn model_lines(facts: &CallFacts<'_>) -> Vec<String> {
     lines
 }
 
+/// Returns the first members of a payload that another runtime wrote, without the id of the step; `None` if there is no other.
+fn members_line(payload: Value<'_>) -> Option<String> {
+    let named = payload.members().filter_map(|(name, value)| Some((name.string()?, value)));
+    let members = named.filter(|(name, _)| name != "step_id").take(MAX_MEMBERS);
+    let members = members.map(|(name, value)| format!("{}: {}", Shown::new(&name), value_line(value)));
+    Some(members.collect::<Vec<_>>().join(", ")).filter(|line| !line.is_empty())
+}
+
 /// Joins two texts by two spaces, unless the second is empty.
 fn joined_columns(left: &str, right: &str) -> String {
     if right.is_empty() { left.to_owned() } else { format!("{left}  {right}") }
@@ -271,23 +315,21 @@ fn http_lines(facts: &CallFacts<'_>) -> Vec<String> {
     match &facts.request {
         Ok(request) => {
             let what = format!("{} {}", Shown::new(&request.method), Shown::new(&request.path));
-            vec![joined_columns(&what, &answer_summary(facts, &Shown::new(&request.provider).to_string()))]
+            let how = Shown::new(&request.provider).to_string();
+            vec![joined_columns(&what, &answer_summary(facts, facts.answer.as_ref().err(), &how))]
         }
         Err(why) => vec![format!("a request, {}", paint(Tone::Bad, &why.to_string()))],
     }
 }
 
 /// Returns an exchange in one line: `how` it was asked (the API), then status, tokens, latency, and the
-/// reason if the answer is not complete. Status 200 is not mentioned.
-fn answer_summary(facts: &CallFacts<'_>, how: &str) -> String {
+/// reason if the answer is not complete. Status 200 is not mentioned. `fault` is the reason why there is no answer, if that is to be said.
+fn answer_summary(facts: &CallFacts<'_>, fault: Option<&UnreadablePayload>, how: &str) -> String {
     let mut parts = vec![how.to_owned()];
-    let answer = match &facts.answer {
-        Ok(answer) => answer,
-        Err(why) => {
-            parts.push(paint(Tone::Bad, &why.to_string()));
-            parts.retain(|part| !part.is_empty());
-            return parts.join(", ");
-        }
+    let Ok(answer) = &facts.answer else {
+        parts.extend(fault.map(|why| paint(Tone::Bad, &why.to_string())));
+        parts.retain(|part| !part.is_empty());
+        return parts.join(", ");
     };
     if answer.is_stream {
         parts.push("stream".into());
@@ -315,34 +357,31 @@ fn answer_summary(facts: &CallFacts<'_>, how: &str) -> String {
     parts.join(", ")
 }
 
-/// Returns the lines of a tool call: its name, its input and its output.
-///
-/// Formats that hold only the hash of an output show the beginning of the hash, with latency, exit code and
-/// utility instead.
-fn tool_lines(tool: &ToolUse<'_>) -> Vec<String> {
+/// Returns the lines of a tool call: its name with what is known of its result, its input, and its output or the beginning of the output's
+/// hash.
+fn tool_lines(tool: &ToolUse<'_>, plan_step: Option<&str>) -> Vec<String> {
     let call = match tool.call() {
         Ok(call) => call,
         Err(why) => return vec![format!("a tool, {}", paint(Tone::Bad, &why.to_string()))],
     };
+    let result = tool.result();
     let source = call.source.map(|source| format!(" ({})", source.name())).unwrap_or_default();
-    let mut lines =
-        vec![format!("{}  tool{source}", paint(Tone::Title, &Shown::new(&call.tool).to_string()))];
+    let mut facts = vec![format!("tool{source}")];
+    facts.extend(plan_step.map(|id| format!("step {}", Shown::new(id))));
+    facts.extend(result.iter().flat_map(step_page::result_facts));
+    let name = paint(Tone::Title, &Shown::new(&call.tool).to_string());
+    let mut lines = vec![joined_columns(&name, &facts.join(", "))];
     lines.extend(call.input.as_ref().and_then(|input| input.value()).map(value_line));
-    match tool.result() {
+    match result {
         Ok(result) => {
             let output = result.output.as_ref().and_then(|output| output.value()).map(value_line);
             let mark = if result.is_error { paint(Tone::Bad, "failed:") } else { "gave".into() };
-            match (output, &result.output_hash) {
+            lines.push(match (output, &result.output_hash) {
                 (None, Some(hash)) => {
-                    let mut facts =
-                        vec![format!("{mark} {} (only the hash is held)", truncated(hash, MAX_HASH_CHARS))];
-                    facts.extend(result.latency.map(quantity::duration));
-                    facts.extend(result.exit_code.map(|code| format!("exit {code}")));
-                    facts.extend(result.utility.map(|utility| format!("utility {utility}")));
-                    lines.push(facts.join(", "));
+                    format!("{mark} {} (only the hash is held)", truncated(hash, MAX_HASH_CHARS))
                 }
-                (output, _) => lines.push(format!("{mark} {}", output.unwrap_or("nothing".into()))),
-            }
+                (output, _) => format!("{mark} {}", output.unwrap_or("nothing".into())),
+            });
         }
         Err(why) => lines.push(paint(Tone::Bad, &why.to_string())),
     }
@@ -386,7 +425,7 @@ fn recovery_lines(facts: RecoveryMark) -> Vec<String> {
     }
 }
 
-/// Returns the lines of any other event: its name, and up to four members of its payload, without those that
+/// Returns the lines of any other event: its name, and the first [`MAX_MEMBERS`] members of its payload, without those that
 /// belong to the format. A denied action has lines of its own.
 fn event_lines(event: &Event<'_>) -> Vec<String> {
     if let Some(facts) = event.blocked() {
@@ -404,7 +443,7 @@ fn event_lines(event: &Event<'_>) -> Vec<String> {
             let members = event
                 .content_members()
                 .map(|(name, value)| format!("{}: {}", Shown::new(&name), self::value_line(value)));
-            members.take(4).collect::<Vec<_>>().join(", ")
+            members.take(MAX_MEMBERS).collect::<Vec<_>>().join(", ")
         }
         EventPayload::Withheld => "withheld".into(),
         EventPayload::None => String::new(),
