@@ -32,10 +32,10 @@ fn call<'a>(id: &'a str, params: &'a [u8]) -> ReplayJsonlEvent<'a> {
 fn result(id: &str) -> ReplayJsonlEvent<'_> {
     ReplayJsonlEvent::ToolResult {
         id,
-        output_hash: Digest::of(b"null"),
+        output_hash: Some(Digest::of(b"null")),
         exit_code: Some(-1),
-        step_utility: 0.8,
-        latency_ms: 5,
+        step_utility: Some(0.8),
+        latency_ms: Some(5),
     }
 }
 
@@ -80,15 +80,44 @@ fn every_line_to_the_byte() {
 }
 
 #[test]
+fn what_is_unknown_is_a_placeholder_and_says_so() {
+    let mut writer = writer();
+    let unknown = |id| ReplayJsonlEvent::ToolResult {
+        id,
+        output_hash: None,
+        exit_code: None,
+        step_utility: None,
+        latency_ms: None,
+    };
+    writer.emit(T, &call("a", b"1")).unwrap();
+    writer.emit(T, &unknown("a")).unwrap();
+    writer.emit(T, &call("b", b"1")).unwrap();
+    writer.emit(T, &result("b")).unwrap();
+    assert_eq!(writer.totals().utility_text(), "average utility 0.800 (1 of 2 calls)");
+    let (replay, receipt) = writer.end(T, SessionStatus::Success, 1.0).unwrap();
+    let null = Digest::of(b"null");
+    let line = format!(
+        r#"{{"event":"ToolResult","exit_code":null,"id":"a","latency_ms":0,"output_hash":"sha256:{null}","step_utility":0.0,"t":"{T}","unknown":["latency_ms","output_hash","step_utility"]}}"#
+    );
+    let replay = String::from_utf8(replay).unwrap();
+    assert!(replay.lines().any(|written| written == line), "{replay}");
+    assert_eq!(replay.matches("unknown\":[").count(), 1, "{replay}");
+    let receipt: serde_json::Value = serde_json::from_slice(&receipt).unwrap();
+    let calls = receipt["tool_calls"].as_array().unwrap();
+    assert_eq!(calls[0]["unknown"], serde_json::json!(["latency_ms", "output_hash", "step_utility"]));
+    assert!(calls[1].get("unknown").is_none());
+}
+
+#[test]
 fn what_has_no_place_is_refused_and_nothing_is_written() {
     let mut writer = writer();
     writer.emit(T, &call("open", b"{}")).unwrap();
     let utility = |step_utility| ReplayJsonlEvent::ToolResult {
         id: "open",
-        output_hash: Digest::of(b""),
+        output_hash: Some(Digest::of(b"")),
         exit_code: None,
-        step_utility,
-        latency_ms: 1,
+        step_utility: Some(step_utility),
+        latency_ms: Some(1),
     };
     let number = ReplayJsonlWriteError::Number { member: "step_utility", min: -1, max: 1 };
     for bad in [f32::NAN, f32::INFINITY, -1.5] {

@@ -17,6 +17,7 @@ use reenact_json::Digest;
 use crate::clock::Clock;
 use crate::error::RecordError;
 use crate::exchange::{Chunk, ExchangeCall, MaskedRequest, RawAnswer, RawHeaders, RawRequest, StepId};
+use crate::journal_follower::JournalFollower;
 use crate::lock::locked;
 use crate::mask::{MaskedBody, MaskedBytes, MaskedJson, Masks, masked_chunks, milliseconds};
 use crate::observation::JournalPosition;
@@ -346,6 +347,15 @@ impl EventWriter {
     /// Returns the end of the events that the journal has so far.
     pub fn journal_position(&self) -> JournalPosition {
         self.shared.lock_state().journal.position()
+    }
+
+    /// Returns a follower of the journal: it returns the masked events, from the first one on, as they are written. Of lines
+    /// longer than `max_line_bytes` it returns only the beginning. A run has one follower at a time.
+    ///
+    /// # Errors
+    /// If the journal cannot be opened again.
+    pub fn follow_journal(&self, max_line_bytes: usize) -> io::Result<JournalFollower> {
+        self.shared.lock_state().journal.follow(max_line_bytes)
     }
 
     /// Returns the number of the last job that a resumed journal has, by the mark of the log at which it was resumed; `None`

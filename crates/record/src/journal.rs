@@ -22,6 +22,7 @@ use crate::clock::{self, Clock};
 use crate::durable::{self, Readers};
 use crate::error::RecordError;
 use crate::journal::long_payload::{HashingOverflow, WritingOverflow};
+use crate::journal_follower::{JournalFollower, JournalGrowthSender};
 use crate::observation::JournalPosition;
 use crate::payload::{self, MaskedPayloadWriter, Overflow};
 use crate::record_env::RecordEnv;
@@ -88,6 +89,8 @@ pub(crate) struct Journal {
     first_error: Option<RecordError>,
     /// True if the folders that lead to the file are flushed to the disk.
     is_name_synced: bool,
+    /// Follower of the file, told of each event.
+    growth: Option<JournalGrowthSender>,
 }
 
 /// Space that an event may use.
@@ -137,6 +140,7 @@ impl Journal {
             max_bytes: MAX_JOURNAL_BYTES,
             first_error: None,
             is_name_synced: false,
+            growth: None,
         }
     }
 
@@ -188,6 +192,14 @@ impl Journal {
     /// Returns the number of events, as it changes.
     pub(crate) fn event_count(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.event_count)
+    }
+
+    /// Returns a follower of the events, from the first one on. One that was made before gets no more.
+    pub(crate) fn follow(&mut self, max_line_bytes: usize) -> io::Result<JournalFollower> {
+        let file = self.file.reopen()?;
+        let (follower, growth) = JournalFollower::new(file, self.events_offset, self.bytes, max_line_bytes);
+        self.growth = Some(growth);
+        Ok(follower)
     }
 
     /// Returns a reader of the events that were written, from the first one on.
@@ -285,6 +297,9 @@ impl Journal {
         self.links = links;
         self.next_index += 1;
         self.event_count.store(self.next_index, Ordering::Release);
+        if let Some(growth) = &self.growth {
+            growth.set_bytes(self.bytes);
+        }
         self.payload.shrink_to(SCRATCH_BYTES);
         self.line.shrink_to(SCRATCH_BYTES);
         Ok(())
@@ -435,6 +450,9 @@ impl Journal {
                     append_all(&mut *file, &mut [IoSlice::new(piece)])?;
                 }
             }
+        }
+        if let Some(growth) = &self.growth {
+            growth.replace_file(file.reopen()?);
         }
         self.file = file;
         self.is_name_synced = false;

@@ -11,6 +11,7 @@
 //! |---|---|
 //! | [`recorder`], [`recorder_builder`] | one run, from its first event to its seal |
 //! | [`event_writer`] | the handle that writes events |
+//! | [`journal_follower`] | the events of a run, read while they are written |
 //! | [`exchange`], [`tool`], [`agent_report`] | the input of those events |
 //! | [`policy`] | the events of an enforced envelope: decisions, costs, approvals |
 //! | [`policy_engine`] | the decision whether an action may happen |
@@ -44,6 +45,7 @@ pub mod event_writer;
 pub mod exchange;
 mod journal;
 mod journal_ends;
+pub mod journal_follower;
 mod journal_removal;
 pub mod late_secrets;
 mod lock;
@@ -79,6 +81,7 @@ pub use event_writer::EventWriter;
 pub use exchange::{
     CallKind, Chunk, EndedBy, ExchangeCall, MaskedRequest, RawAnswer, RawHeaders, RawRequest, StepId,
 };
+pub use journal_follower::{FollowedLine, JournalFollower};
 pub use late_secrets::LateSecrets;
 pub use observation::Observation;
 pub use outcome::{ChangedFiles, RunEnd};

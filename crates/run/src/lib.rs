@@ -17,6 +17,7 @@
 //! | [`exchange`], [`body`] | a request over HTTP and its answer |
 //! | [`exit`] | exit of a command: code or signal |
 //! | [`tool`] | a tool call and its result |
+//! | `step_utility` | utilities that an agent reports of its steps, and the calls they belong to |
 //! | [`timeline`] | the steps of a run and their facts, for every output |
 //! | [`summary`] | counts, models, tokens, costs, time |
 //! | [`surroundings`] | agent, folders, repository, input, output, changed files, connections |
@@ -40,6 +41,7 @@ pub mod reader;
 pub mod redact;
 mod reported_outcome;
 pub mod run;
+mod step_utility;
 pub mod summary;
 pub mod surroundings;
 pub mod text_rule;

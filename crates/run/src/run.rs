@@ -1,6 +1,6 @@
 //! The run: its identity, times and envelope, and access to its events, exchanges and tool calls.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use reenact_formats::FormatId;
 use reenact_formats::rer::time::instant;
@@ -14,6 +14,7 @@ use crate::event_index::{ByteSpan, EventEntry};
 use crate::exchange::Exchange;
 use crate::open::{NamedFiles, NotARun};
 use crate::reader::{DocumentContext, replay_bundle};
+use crate::step_utility::StepUtilities;
 use crate::summary::Summary;
 use crate::tool::ToolUse;
 
@@ -32,6 +33,8 @@ pub(crate) struct RunInner {
     format: String,
     digest: Option<Digest>,
     pub(crate) parts: RunParts,
+    /// Utilities of the tool calls, read from the events when the first is asked for.
+    step_utilities: OnceLock<StepUtilities>,
 }
 
 /// Parts of a run that a format's reader extracts. Spans point into the bytes that were read.
@@ -78,7 +81,7 @@ impl Run {
     pub(crate) fn new(mut parts: RunParts, mut bytes: Vec<u8>, report: &Report) -> Self {
         bytes.append(&mut parts.appended_bytes);
         let digest = report.run.as_ref().map(|run| run.digest);
-        Self { inner: Arc::new(RunInner { bytes, format: report.format.clone(), digest, parts }) }
+        Self { inner: Arc::new(RunInner::new(parts, bytes, report.format.clone(), digest)) }
     }
 
     /// Returns the run's own id. Untrusted text, which must never become a path.
@@ -135,7 +138,7 @@ impl Run {
         files.push((String::new(), trace));
         let (parts, bytes) = replay_bundle::read(files, Some(""), &Limits::default())?;
         let (format, digest) = (self.inner.format.clone(), self.inner.digest);
-        Ok(Self { inner: Arc::new(RunInner { bytes, format, digest, parts }) })
+        Ok(Self { inner: Arc::new(RunInner::new(parts, bytes, format, digest)) })
     }
 
     /// Returns the digest of the signed content, which is the same for every copy of the record; `None` if the
@@ -219,7 +222,7 @@ impl Run {
 
     /// Returns the event at an index, from 0.
     pub fn event(&self, index: usize) -> Option<Event<'_>> {
-        Some(Event::new(&self.inner, index, self.inner.parts.entries.get(index)?))
+        self.inner.event(index)
     }
 
     /// Returns all events, in recorded order.
@@ -282,6 +285,20 @@ impl Run {
 }
 
 impl RunInner {
+    pub(crate) fn new(parts: RunParts, bytes: Vec<u8>, format: String, digest: Option<Digest>) -> Self {
+        Self { bytes, format, digest, parts, step_utilities: OnceLock::new() }
+    }
+
+    fn event(&self, index: usize) -> Option<Event<'_>> {
+        Some(Event::new(self, index, self.parts.entries.get(index)?))
+    }
+
+    /// Returns the utilities that the agent reported of its steps, by the tool calls that they belong to.
+    pub(crate) fn step_utilities(&self) -> &StepUtilities {
+        let events = || (0..self.parts.entries.len()).filter_map(|index| self.event(index));
+        self.step_utilities.get_or_init(|| StepUtilities::of(events()))
+    }
+
     /// Returns the content of a file of a bundle, by binary search.
     pub(crate) fn file(&self, name: &str) -> Option<&[u8]> {
         let files = &self.parts.files;

@@ -47,7 +47,8 @@ pub struct RecordedToolResult<'r> {
     pub is_error: bool,
     /// Exit code, if the tool was a command.
     pub exit_code: Option<i64>,
-    /// Utility of the step as its recorder rated it; the format allows -1 to 1.
+    /// Utility of the step, from -1 to 1: as a REPLAY.jsonl says, or as the agent reported it. `None` if it is unknown,
+    /// which is another thing than 0.
     pub utility: Option<f32>,
     /// Duration of the call.
     pub latency: Option<Duration>,

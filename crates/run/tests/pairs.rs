@@ -10,5 +10,7 @@ mod honesty;
 mod reports;
 #[path = "pairs/sources.rs"]
 mod sources;
+#[path = "pairs/to_replay.rs"]
+mod to_replay;
 #[path = "pairs/walk.rs"]
 mod walk;

@@ -51,10 +51,10 @@ fn session() -> (String, String) {
     let output_hash = Digest::of(b"null");
     let result = ReplayJsonlEvent::ToolResult {
         id: "a",
-        output_hash,
+        output_hash: Some(output_hash),
         exit_code: None,
-        step_utility: 0.8,
-        latency_ms: 45,
+        step_utility: Some(0.8),
+        latency_ms: Some(45),
     };
     writer.emit(t, &result).unwrap();
     let ran = ReplayJsonlEvent::Verification { commands: &["test"], exit_codes: &[0], verification_delta: 1 };

@@ -127,6 +127,7 @@ fields! {
     Confidence "confidence",
     TotalToolCalls "total_tool_calls",
     TotalLatencyMs "total_latency_ms",
+    Unknown "unknown",
 }
 
 /// Reason why a line is not an event.
@@ -320,6 +321,7 @@ impl<'a> FieldValues<'a> {
                 b"\"output_hash\":" OutputHash
                 b"\"step_utility\":" StepUtility
                 b"\"t\":" T
+                b"\"unknown\":" Unknown
             },
             _ => {}
         }

@@ -103,6 +103,24 @@ fn field_specs(kind: ReplayJsonlEventKind) -> &'static [FieldSpec] {
     }
 }
 
+/// Members of a `ToolResult` whose value may be a placeholder, in alphabetical order. The format requires a value where
+/// its producer may know none.
+pub const PLACEHOLDER_MEMBERS: [ReplayJsonlField; 3] =
+    [ReplayJsonlField::LatencyMs, ReplayJsonlField::OutputHash, ReplayJsonlField::StepUtility];
+
+/// Returns true if the value of a member is a placeholder: `unknown`, a member that we add to a `ToolResult`, lists the
+/// member's name. A value of `unknown` that is no such list is another producer's, and means nothing.
+pub fn is_placeholder(unknown: Option<Value<'_>>, member: ReplayJsonlField) -> bool {
+    let Some(list) = unknown.filter(|list| is_placeholder_list(*list)) else { return false };
+    list.elements().any(|name| name.is_string(member.name()))
+}
+
+/// Returns true if a value is a list of [`PLACEHOLDER_MEMBERS`], at least one.
+fn is_placeholder_list(value: Value<'_>) -> bool {
+    let is_known = |name: Value<'_>| PLACEHOLDER_MEMBERS.iter().any(|member| name.is_string(member.name()));
+    value.kind() == ValueKind::Array && value.elements().next().is_some() && value.elements().all(is_known)
+}
+
 /// Calls `report` with every fault of an event of that kind; returns the number of members that the kind does not
 /// know.
 pub fn faults(
@@ -126,6 +144,11 @@ pub fn faults(
     }
     if kind == ReplayJsonlEventKind::SessionStart && policy(event).is_none() {
         report(FieldFault { field: ReplayJsonlField::PolicyVersion, problem: RerStructureProblem::Missing });
+    }
+    if kind == ReplayJsonlEventKind::ToolResult
+        && event.get(ReplayJsonlField::Unknown).is_some_and(is_placeholder_list)
+    {
+        known += 1;
     }
     event.count().saturating_sub(known)
 }
@@ -198,7 +221,7 @@ fn check_list(
 }
 
 /// Returns true if a text can be the name of one folder, with no path in it.
-pub(super) fn is_folder_name(name: &str) -> bool {
+pub fn is_folder_name(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.contains(['/', '\\']) && !name.contains(char::is_control)
 }
 

@@ -11,7 +11,7 @@ pub struct ReplayTotals {
 }
 
 impl ReplayTotals {
-    /// Adds a tool result.
+    /// Adds a tool result; a latency or a utility that is unknown is `None`.
     pub fn add_result(&mut self, latency_ms: Option<u64>, utility: Option<f32>) {
         self.latency_ms += u128::from(latency_ms.unwrap_or_default());
         if let Some(utility) = utility {
@@ -30,6 +30,23 @@ impl ReplayTotals {
         #[allow(clippy::cast_precision_loss, reason = "no session has 2^53 results")]
         (self.utility_count > 0).then(|| self.utility_sum / self.utility_count as f64)
     }
+
+    /// Returns the number of results with a utility.
+    pub fn utility_count(&self) -> u64 {
+        self.utility_count
+    }
+
+    /// Returns the utility in words, such as `average utility 0.650 (2 of 3 calls)`.
+    pub fn utility_text(&self) -> String {
+        match self.average_step_utility() {
+            Some(average) if self.utility_count >= self.tool_calls => format!("average utility {average:.3}"),
+            Some(average) => {
+                format!("average utility {average:.3} ({} of {} calls)", self.utility_count, self.tool_calls)
+            }
+            None if self.tool_calls == 0 => "no utility".into(),
+            None => "utility unknown".into(),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -46,5 +63,19 @@ mod tests {
         assert_eq!((figures.total_latency_ms(), figures.average_step_utility()), (Some(50), Some(-0.25)));
         figures.add_result(Some(u64::MAX), None);
         assert_eq!(figures.total_latency_ms(), None);
+    }
+
+    #[test]
+    fn utilities_in_words() {
+        let mut figures = ReplayTotals::default();
+        assert_eq!(figures.utility_text(), "no utility");
+        figures.tool_calls = 3;
+        assert_eq!(figures.utility_text(), "utility unknown");
+        figures.add_result(None, Some(0.5));
+        figures.add_result(None, None);
+        figures.add_result(None, Some(0.8));
+        assert_eq!(figures.utility_text(), "average utility 0.650 (2 of 3 calls)");
+        figures.tool_calls = 2;
+        assert_eq!(figures.utility_text(), "average utility 0.650");
     }
 }

@@ -15,9 +15,9 @@ use reenact_json::digest::Hasher;
 use reenact_json::{CanonicalFault, Digest, Limits, SyntaxError, Value, canonical, print};
 
 use super::canonical::ReplayJsonlForm;
-use super::field::is_folder_name;
+use super::field::{PLACEHOLDER_MEMBERS, is_folder_name};
 use super::lines::MAX_LINE_BYTES;
-use super::{ReplayTotals, VERSION, hash};
+use super::{ReplayJsonlField, ReplayTotals, VERSION, hash};
 use crate::rer::time;
 
 /// Destination of a replay.
@@ -170,18 +170,19 @@ pub enum ReplayJsonlEvent<'a> {
         /// Step of the plan.
         step_id: &'a str,
     },
-    /// A tool answered.
+    /// A tool answered. The format requires a hash, a utility and a latency: of what is unknown (`None`) a placeholder is
+    /// written, the hash of null or 0, and listed in an additional member `unknown`.
     ToolResult {
         /// Id of the call.
         id: &'a str,
         /// Hash of the whole output; see [`hash::digest`].
-        output_hash: Digest,
+        output_hash: Option<Digest>,
         /// Exit code, if the tool is a command.
         exit_code: Option<i32>,
         /// Utility of the step, from -1 to 1.
-        step_utility: f32,
+        step_utility: Option<f32>,
         /// Duration of the call, in milliseconds.
-        latency_ms: u64,
+        latency_ms: Option<u64>,
     },
     /// A step is done.
     StepComplete {
@@ -293,27 +294,7 @@ impl<W: ReplayStore> ReplayJsonlWriter<W> {
                 self.receipt.plan_hash = Some(plan_hash);
             }
             ReplayJsonlEvent::ToolCall { id, tool, params, step_id } => self.write_tool_call(&t, id, tool, params, step_id)?,
-            ReplayJsonlEvent::ToolResult { id, output_hash, exit_code, step_utility, latency_ms } => {
-                let utility = number_text("step_utility", step_utility, -1, 1)?;
-                let mut figures = self.totals;
-                figures.add_result(Some(latency_ms), Some(step_utility));
-                if figures.total_latency_ms().is_none() {
-                    return Err(ReplayJsonlWriteError::TotalLatency);
-                }
-                let Some(Some(call)) = self.calls.get(id) else { return Err(ReplayJsonlWriteError::ResultWithoutCall) };
-                let exit_code = exit_code.map_or("null".into(), |code| code.to_string());
-                let receipt = format!(
-                    "    {{\n      \"id\": {},\n      \"tool\": {},\n      \"params_hash\": \"sha256:{}\",\n      \"output_hash\": \"sha256:{output_hash}\",\n      \"step_utility\": {utility},\n      \"latency_ms\": {latency_ms},\n      \"side_effects\": []\n    }}",
-                    quoted(id), quoted(&call.tool), call.params_hash
-                );
-                self.write_line(&format!(
-                    "{{\"event\":\"ToolResult\",\"exit_code\":{exit_code},\"id\":{},\"latency_ms\":{latency_ms},\"output_hash\":\"sha256:{output_hash}\",\"step_utility\":{utility},\"t\":{t}}}",
-                    quoted(id)
-                ))?;
-                self.calls.insert(id.to_owned(), None);
-                self.receipt.calls.push(receipt);
-                self.totals = figures;
-            }
+            ReplayJsonlEvent::ToolResult { .. } => self.write_tool_result(&t, event)?,
             ReplayJsonlEvent::StepComplete { step_id, status, iterations } => self.write_line(&format!(
                 "{{\"event\":\"StepComplete\",\"iterations\":{iterations},\"status\":\"{status:?}\",\"step_id\":{},\"t\":{t}}}",
                 quoted(step_id)
@@ -359,6 +340,60 @@ impl<W: ReplayStore> ReplayJsonlWriter<W> {
         ))?;
         self.calls.insert(id.to_owned(), Some(PendingToolCall { tool: tool.to_owned(), params_hash }));
         self.totals.tool_calls += 1;
+        Ok(())
+    }
+
+    fn write_tool_result(
+        &mut self,
+        t: &str,
+        event: &ReplayJsonlEvent<'_>,
+    ) -> Result<(), ReplayJsonlWriteError> {
+        let &ReplayJsonlEvent::ToolResult { id, output_hash, exit_code, step_utility, latency_ms } = event
+        else {
+            return Ok(());
+        };
+        let utility = number_text("step_utility", step_utility.unwrap_or(0.0), -1, 1)?;
+        let mut figures = self.totals;
+        figures.add_result(latency_ms, step_utility);
+        if figures.total_latency_ms().is_none() {
+            return Err(ReplayJsonlWriteError::TotalLatency);
+        }
+        let Some(Some(call)) = self.calls.get(id) else {
+            return Err(ReplayJsonlWriteError::ResultWithoutCall);
+        };
+        let is_unknown = |member| match member {
+            ReplayJsonlField::LatencyMs => latency_ms.is_none(),
+            ReplayJsonlField::OutputHash => output_hash.is_none(),
+            _ => step_utility.is_none(),
+        };
+        let unknown: Vec<String> = PLACEHOLDER_MEMBERS
+            .into_iter()
+            .filter(|member| is_unknown(*member))
+            .map(|member| quoted(member.name()))
+            .collect();
+        let exit_code = exit_code.map_or("null".into(), |code| code.to_string());
+        let output_hash = output_hash.unwrap_or_else(|| Digest::of(b"null"));
+        let (latency_ms, id) = (latency_ms.unwrap_or(0), id.to_owned());
+        let mut receipt = format!(
+            "    {{\n      \"id\": {},\n      \"tool\": {},\n      \"params_hash\": \"sha256:{}\",\n      \"output_hash\": \"sha256:{output_hash}\",\n      \"step_utility\": {utility},\n      \"latency_ms\": {latency_ms},\n      \"side_effects\": []",
+            quoted(&id),
+            quoted(&call.tool),
+            call.params_hash
+        );
+        let mut line = format!(
+            "{{\"event\":\"ToolResult\",\"exit_code\":{exit_code},\"id\":{},\"latency_ms\":{latency_ms},\"output_hash\":\"sha256:{output_hash}\",\"step_utility\":{utility},\"t\":{t}",
+            quoted(&id)
+        );
+        if !unknown.is_empty() {
+            receipt.push_str(&format!(",\n      \"unknown\": [{}]", unknown.join(", ")));
+            line.push_str(&format!(",\"unknown\":[{}]", unknown.join(",")));
+        }
+        receipt.push_str("\n    }");
+        line.push('}');
+        self.write_line(&line)?;
+        self.calls.insert(id, None);
+        self.receipt.calls.push(receipt);
+        self.totals = figures;
         Ok(())
     }
 

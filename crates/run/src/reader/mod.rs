@@ -220,12 +220,15 @@ pub(crate) fn read_tool_result<'r>(
     returned: &Event<'r>,
 ) -> Result<RecordedToolResult<'r>, UnreadablePayload> {
     let item = payload_object(returned)?;
-    match decode_import(returned, item)? {
-        None => reader_of(returned.payload_format()).tool_result(item),
-        Some(text) => {
-            Ok(reader_of(returned.payload_format()).tool_result(parse_decoded(&text)?)?.into_owned())
-        }
+    let mut result = match decode_import(returned, item)? {
+        None => reader_of(returned.payload_format()).tool_result(item)?,
+        Some(text) => reader_of(returned.payload_format()).tool_result(parse_decoded(&text)?)?.into_owned(),
+    };
+    if returned.payload_format() == FormatId::Rer {
+        let id = item.member("tool_call_id").and_then(|id| id.string());
+        result.utility = returned.run.step_utilities().of_call(id.as_deref(), returned.partner());
     }
+    Ok(result)
 }
 
 /// Returns the item of an imported event as its own format has it; `None` if the item can be read as it lies,

@@ -17,7 +17,8 @@
 use std::borrow::Cow;
 
 use reenact_formats::FormatId;
-use reenact_formats::replay_jsonl::ReplayJsonlEventKind;
+use reenact_formats::replay_jsonl::field::is_placeholder;
+use reenact_formats::replay_jsonl::{ReplayJsonlEventKind, ReplayJsonlField};
 use reenact_formats::rer::{Callee, EventType};
 use reenact_json::{Limits, Value, ValueKind};
 
@@ -132,10 +133,16 @@ pub(super) fn tool_call(line: Value<'_>) -> Result<RecordedToolCall<'_>, Unreada
 }
 
 /// Reads a line of any of the three formats as a tool result. A typed replay says `ok` instead of an exit code,
-/// and only a timeline holds the output itself.
+/// and only a timeline holds the output itself. Placeholders, which `unknown` lists, are left out.
 pub(super) fn tool_result(line: Value<'_>) -> Result<RecordedToolResult<'_>, UnreadablePayload> {
-    let [hash, exit_code, latency, utility, ok, data] =
-        pick_members(line, ["output_hash", "exit_code", "latency_ms", "step_utility", "ok", "data"]);
+    let [hash, exit_code, latency, utility, ok, data, unknown] = pick_members(
+        line,
+        ["output_hash", "exit_code", "latency_ms", "step_utility", "ok", "data", "unknown"],
+    );
+    let known = |value: Option<_>, member| value.filter(|_| !is_placeholder(unknown, member));
+    let hash = known(hash, ReplayJsonlField::OutputHash);
+    let latency = known(latency, ReplayJsonlField::LatencyMs);
+    let utility = known(utility, ReplayJsonlField::StepUtility);
     let exit_code =
         exit_code.map(|code| parse_i64(code).ok_or_else(|| mistyped("exit_code", code, "an integer")));
     let exit_code = exit_code.transpose()?;

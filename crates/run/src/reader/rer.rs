@@ -312,17 +312,24 @@ pub(crate) fn tool_call(payload: Value<'_>) -> Result<RecordedToolCall<'_>, Unre
     })
 }
 
-/// Reads the payload of `rer.tool.returned`. A result without `is_error` is no error.
+/// Reads the payload of `rer.tool.returned`. A result without `is_error` is no error. Our own payloads have no exit code; those
+/// of other runtimes may.
 pub(crate) fn tool_result(payload: Value<'_>) -> Result<RecordedToolResult<'_>, UnreadablePayload> {
     let returned = ToolReturnedView::read(payload);
     let result = RecordedToolResult {
         output: returned.output.value().map(JsonText::of),
         is_error: returned.is_error.flag()?.unwrap_or(false),
+        exit_code: payload.member("exit_code").and_then(whole_number),
         latency: returned.latency_ms.milliseconds()?,
         source: returned.source.word(),
         ..RecordedToolResult::default()
     };
     Ok(foreign_payload::complete_tool_result(payload, result))
+}
+
+/// Returns an integer of 64 bits, which may be negative.
+fn whole_number(value: Value<'_>) -> Option<i64> {
+    core::str::from_utf8(value.text()).ok()?.parse().ok()
 }
 
 /// Reader of RER: items are the payloads that reenact writes.

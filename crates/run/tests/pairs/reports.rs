@@ -82,8 +82,6 @@ fn rer_to_replay() {
             "$.events[*] (2): the format has no place for what models are asked and answer",
             "$.events[6].payload.via (1): the format has no place for it",
             "$.events[7].payload.output (1): only the hash of the output is kept",
-            "$.events[7].step_utility (1): the source tells no utility; 0 is written",
-            "$.events[8].payload.utility (1): the format has no place for it",
             "$.events[10] (1): the format has no place for errors",
             "$.events[11] (1): the format has no place for files that were written",
             "$.events[12] (1): the format has no place for gaps in the capture",
@@ -158,9 +156,9 @@ fn others_to_others() {
         [
             "cassettes/other.bin (1): the format holds no other files",
             "outputs/empty (1): the format holds no other files",
+            "session_id (1): the source names no session; one is made up",
             "policy_version (1): the source names no policy of this format; \"unknown\" is written",
             "confidence (1): the source tells no confidence; 0 is written",
-            "session_id (1): the source names no session; one is made up",
             "manifest.json (1): the format has no place for it",
             "trace[*] (2): the format has no place for what models are asked and answer",
             "trace[2] (1): the format has no place for it",
@@ -169,8 +167,8 @@ fn others_to_others() {
             "trace[3].step_utility (1): the source tells no utility; 0 is written",
             "trace[3].latency_ms (1): the source tells no latency; 0 is written",
             "cassettes/openai/judge/00.json (1): the format has no place for what models are asked and answer",
-            "PlanStart (1): the source has no plan, so that there is no PlanStart",
             "status (1): the source does not tell how it ended; Failed is written",
+            "PlanStart (1): the source has no plan, so that there is no PlanStart",
         ]
     );
 }

@@ -311,10 +311,10 @@ fn odd_replay() -> Vec<u8> {
             let id = format!("call {at}");
             let result = ReplayJsonlEvent::ToolResult {
                 id: &id,
-                output_hash: Digest::of(b"x"),
+                output_hash: Some(Digest::of(b"x")),
                 exit_code: (at == 1).then_some(-1),
-                step_utility: -0.1,
-                latency_ms: 1 << 50,
+                step_utility: Some(-0.1),
+                latency_ms: Some(1 << 50),
             };
             writer.emit("2026-02-21T18:30:01Z", &result).unwrap();
         }

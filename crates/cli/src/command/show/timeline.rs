@@ -182,8 +182,7 @@ fn figures_text(figures: &ReplayTotals) -> String {
     let latency = figures.total_latency_ms().map_or("more time than can be".into(), |total| {
         format!("{} in all", quantity::duration(Duration::from_millis(total)))
     });
-    let utility = figures.average_step_utility();
-    let utility = utility.map_or("no utility".into(), |average| format!("average utility {average:.3}"));
+    let utility = figures.utility_text();
     format!("{}, {latency}, {utility}", quantity::count(figures.tool_calls, "tool call"))
 }
 

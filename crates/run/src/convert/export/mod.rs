@@ -4,7 +4,6 @@
 pub(crate) mod loss_notes;
 pub(super) mod model_io;
 pub(super) mod object_builder;
-mod pr_summary;
 pub mod replay_bundle;
 pub(super) mod replay_jsonl;
 pub(super) mod rpk;

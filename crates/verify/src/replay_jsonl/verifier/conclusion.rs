@@ -125,10 +125,7 @@ impl ReplayVerifier<'_> {
             count => format!("{count} tool calls"),
         };
         let latency = self.totals.total_latency_ms().unwrap_or(u64::MAX);
-        let utility = match self.totals.average_step_utility() {
-            Some(average) => format!("average utility {average:.3}"),
-            None => "no utility".into(),
-        };
+        let utility = self.totals.utility_text();
         let receipt = if self.replay_options.receipt.is_some() {
             "the replay and its receipt agree"
         } else {

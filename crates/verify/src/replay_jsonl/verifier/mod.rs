@@ -377,8 +377,11 @@ impl<'a> ReplayVerifier<'a> {
 
     /// Checks that a result belongs to a call, and compares it with the receipt.
     fn check_result(&mut self, number: u64, event: &ReplayJsonlEventView<'_>) {
+        let unknown = event.get(ReplayJsonlField::Unknown);
         let latency = event.get(ReplayJsonlField::LatencyMs).and_then(field::unsigned);
-        let utility = event.get(ReplayJsonlField::StepUtility).and_then(field::utility);
+        // A utility that is not known is no 0 in the average.
+        let is_known = !field::is_placeholder(unknown, ReplayJsonlField::StepUtility);
+        let utility = event.get(ReplayJsonlField::StepUtility).filter(|_| is_known).and_then(field::utility);
         self.totals.add_result(latency, utility);
         let Some(id) = event.get(ReplayJsonlField::Id).and_then(|id| id.with_string_bytes(Fingerprint::of))
         else {
