@@ -30,6 +30,7 @@ mod lifecycle {
     mod shows;
     mod state_folder;
     mod streams;
+    mod stub_replays;
     mod terminal;
     mod work_folder;
 }

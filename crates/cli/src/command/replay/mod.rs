@@ -10,8 +10,8 @@
 //! | missing dependency | 2 | a request had no recorded answer |
 //!
 //! The command comes from the command line; that of a record is run unasked only if the run is our own (`recorded_command`).
-//! Start reading at `ReplayArgs::run`. The agent is started in `launch`, the result told in `report`; `fork` goes on from a record, and `bundle`
-//! adds what Replay Bundles need.
+//! Start reading at `ReplayArgs::run`. The agent is started in `launch`, the result told in `report`; `fork` goes on from a record, `bundle`
+//! adds what Replay Bundles need, and `stub` plays the steps of an `.rpk` without an agent.
 
 mod answers;
 mod bundle;
@@ -23,6 +23,7 @@ mod matching;
 mod recorded_command;
 mod refusal;
 mod report;
+mod stub;
 mod surroundings;
 mod trust;
 
@@ -57,12 +58,12 @@ use crate::{quantity, runs, runtime, settings, upstreams};
 /// RUN is a file or a folder of any format that holds answers, a run id, the beginning of one, or `last`. The command runs inside a sandbox of the kernel in which there is
 /// nothing but a gateway that gives the recorded answers; what it asks for that was not recorded is refused, and shown with the
 /// closest that was. Without a command your own runs are replayed with the recorded one, which is printed first; the command of a record
-/// from elsewhere is run only with --recorded-command. The exit code is 0 if the run was reproduced (same
+/// from elsewhere is run only with --recorded-command. Of an .rpk the recorded steps are then played, and their hashes checked: nothing is run. The exit code is 0 if the run was reproduced (same
 /// answers, same exit code), 1 if it differed, 2 if it could not be. With --live, --from or --edit it is the command's own, as that of
 /// `record`: what happens is then recorded as a new run.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  reenact replay\n  reenact replay -- python agent.py\n  reenact replay run.rer.json --key signer.jwk --json -- node agent.js\n  reenact replay 0197 --pace recorded --sandbox require -- ./agent\n  reenact replay --diff -- ./agent\n  reenact replay last --live -- ./agent\n  reenact replay last --from s3 -- ./agent\n  reenact replay last --edit s3=answer.txt --live -- ./agent\n  reenact replay --bundle failure.tar.gz -- python agent.py"
+    after_help = "Examples:\n  reenact replay\n  reenact replay -- python agent.py\n  reenact replay run.rer.json --key signer.jwk --json -- node agent.js\n  reenact replay 0197 --pace recorded --sandbox require -- ./agent\n  reenact replay --diff -- ./agent\n  reenact replay last --live -- ./agent\n  reenact replay last --from s3 -- ./agent\n  reenact replay last --edit s3=answer.txt --live -- ./agent\n  reenact replay --bundle failure.tar.gz -- python agent.py\n  reenact replay run.rpk"
 )]
 pub(crate) struct ReplayArgs {
     /// A file or a folder, a run id, the beginning of one, or `last`
@@ -192,6 +193,9 @@ impl ReplayArgs {
         let found = runs::open(&self.run, &self.keys)?;
         let name = found.path.to_string_lossy();
         let name = Shown::whole(&name).to_string();
+        if self.plays_steps(&found) {
+            return self.play_steps(&found, &name);
+        }
         self.check_record(&name, &found.report)?;
         self.require_exchanges(&found.run, &name)?;
         let command = self.chosen_command(&found, &name)?;

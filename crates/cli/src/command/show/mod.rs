@@ -17,6 +17,7 @@ use reenact_run::Timeline;
 use reenact_run::timeline::TimelineStep;
 
 pub(super) use surroundings::{addresses_text, fork_words};
+pub(super) use timeline::one_line;
 
 use crate::output::{self, CommandError};
 use crate::runs;
