@@ -18,6 +18,7 @@ mod lifecycle {
     mod kills;
     mod last_run;
     mod memory;
+    mod model_io_sessions;
     mod planted;
     mod policies;
     pub(crate) mod project;

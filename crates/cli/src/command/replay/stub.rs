@@ -67,6 +67,11 @@ impl ReplayArgs {
     /// If the version is not one that can be read, or an option asks for a signer and the record has another one.
     pub(super) fn play_steps(&self, found: &OpenedRun, name: &str) -> Result<u8, CommandError> {
         let report = &found.report;
+        if self.out.is_some() {
+            return Err(CommandError::impossible(
+                "--out is for a replay with a command: nothing is asked where the steps are played, so that there is no session of it",
+            ));
+        }
         if [rpk::PARSE, rpk::VERSION].into_iter().any(|check| report.check(check) == Some(false)) {
             let refusal = ReplayRefusal {
                 code: refusal::NOT_VERIFIED,
