@@ -19,6 +19,7 @@ mod lifecycle {
     mod last_run;
     mod memory;
     mod other_runtimes;
+    mod model_io_sessions;
     mod planted;
     mod policies;
     pub(crate) mod project;
@@ -33,6 +34,7 @@ mod lifecycle {
     mod shows;
     mod state_folder;
     mod streams;
+    mod stub_replays;
     mod terminal;
     mod work_folder;
 }

@@ -16,6 +16,7 @@
 //! | [`options`] | the last level, rules of agents and users, clocks |
 //! | `recorded_exchanges` | index of the recorded exchanges by their keys |
 //! | `served` | exchanges that were served so far |
+//! | `served_prompt` | prompts that were answered, for a session of the replay |
 //! | [`differing`] | exchanges whose requests differed in what their level excuses |
 //! | [`edit`], `signed_part` | replaced answers, and the parts that their vendor wants back unchanged |
 //! | `answer_comparison` | comparison of several records of one answer |
@@ -50,6 +51,7 @@ pub mod replay_record;
 mod request;
 pub mod request_key;
 mod served;
+mod served_prompt;
 mod signed_part;
 
 pub use answer::{AnswerEnd, NotServed, RecordedAnswer};
@@ -68,6 +70,7 @@ pub use reenact_run::Chunk;
 pub use replay_record::ReplayRecord;
 pub use request::PlayerRequest;
 pub use request_key::FoundBy;
+pub use served_prompt::ServedPrompt;
 
 /// Runs the examples of the README as documentation tests.
 #[cfg(doctest)]

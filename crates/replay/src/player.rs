@@ -29,6 +29,7 @@ use crate::recorded_exchanges::{self, LoadError, LoadNote, RecordedExchanges};
 use crate::request::{MaskedPlayerRequest, PlayerRequest};
 use crate::request_key::{self, FoundBy, RequestKey};
 use crate::served::ServedExchanges;
+use crate::served_prompt::{ServedPrompt, ServedPromptList};
 
 /// Player of a recorded run: serves each recorded answer once, to the request that it was recorded for.
 ///
@@ -78,6 +79,8 @@ struct PlayerState {
     rebuilt: usize,
     found_by: Option<FoundBy>,
     misses: MissList,
+    /// Prompts that were answered, if they are kept.
+    prompts: ServedPromptList,
 }
 
 /// Way in which a run goes on from its record.
@@ -176,6 +179,18 @@ impl Player {
         }
         self.options = options;
         self
+    }
+
+    /// Keeps the prompts that are answered from now on, for [`Player::served_prompts`].
+    pub fn keeping_prompts(self) -> Self {
+        self.state().prompts.keep();
+        self
+    }
+
+    /// Returns the prompts that models were asked and that were answered, in the order in which they were; at most 10,001. Empty
+    /// unless they are kept ([`Player::keeping_prompts`]).
+    pub fn served_prompts(&self) -> Vec<ServedPrompt> {
+        self.state().prompts.listed().to_vec()
     }
 
     /// Lets requests without a recorded answer go to their vendor ([`Player::fork_answer`]).
@@ -302,6 +317,7 @@ impl Player {
         keys: &[RequestKey],
     ) -> Result<PlayerReply, Option<MissCause>> {
         let found = keys.iter().find_map(|key| Some((key.0, self.exchanges.group_of(key)?)));
+        let found = found.or_else(|| self.open_question(masked, incoming));
         // Places are told by the conversations so far, those that were found by equal bytes included.
         let mut form =
             (self.options.last_level == MatchLevel::Position).then(|| self.form_of(masked)).flatten();
@@ -349,6 +365,22 @@ impl Player {
             .map(|(_, group)| MissCause::AskedMoreOften { recorded: self.exchanges.members(group).len() }))
     }
 
+    /// Returns the group of the question that a request is still about, where the record has its prompt's hash alone, has it more
+    /// than once, and the first of them was asked for: tools were called on the way to the answer.
+    fn open_question(
+        &self,
+        masked: &MaskedPlayerRequest<'_>,
+        incoming: &PlayerRequest<'_>,
+    ) -> Option<(FoundBy, usize)> {
+        if !self.exchanges.parts.contains(&FoundBy::BodyHash) {
+            return None;
+        }
+        let keys = request_key::question_keys(masked, incoming);
+        let group = keys.iter().find_map(|key| self.exchanges.group_of(key))?;
+        let [first, _, ..] = self.exchanges.members(group) else { return None };
+        self.state().served.is_served(*first).then_some((FoundBy::BodyHash, group))
+    }
+
     /// Serves the answer of an exchange that was taken.
     fn serve(
         &self,
@@ -367,10 +399,12 @@ impl Player {
         };
         match answer {
             Ok(answer) => {
+                let prompt = self.state().prompts.is_open().then(|| ServedPrompt::of(&exchange, masked));
                 let differing = (found.level > MatchLevel::Exact && !self.state().differing.is_full())
                     .then(|| DifferingExchange::of(&exchange, found.level, masked))
                     .flatten();
                 let mut state = self.state();
+                state.prompts.add(prompt.flatten());
                 state.levels.add(found.level);
                 state.ambiguous += usize::from(found.is_ambiguous);
                 state.rebuilt += usize::from(answer.is_rebuilt);

@@ -142,6 +142,29 @@ pub(crate) fn requested_keys(
     keys
 }
 
+/// Returns the keys of the question that an incoming request is still about: the user's last text, though a model and its tools have
+/// spoken since.
+///
+/// A session that reenact writes has the hash of that text for each request on the way to the answer. The text alone is no
+/// [requested key](requested_keys): once it is answered, it is no longer asked.
+pub(crate) fn question_keys(
+    masked: &MaskedPlayerRequest<'_>,
+    incoming: &PlayerRequest<'_>,
+) -> Vec<RequestKey> {
+    let texts = [&*masked.body, incoming.body].into_iter().filter_map(last_user_text);
+    let digests: Vec<Digest> = texts.map(|text| Digest::of(text.as_bytes())).collect();
+    let keys = |digest: Digest| {
+        let destinations = Destination::candidates(masked, incoming).into_iter();
+        destinations.map(move |destination| destination.key(FoundBy::BodyHash, digest))
+    };
+    digests.into_iter().flat_map(keys).collect()
+}
+
+/// Returns the last text of the user in a body.
+pub(crate) fn last_user_text(body: &[u8]) -> Option<String> {
+    parse_object(body).and_then(prompt::last_user_text)
+}
+
 /// Vendor and target of a request, as far as a record names them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Destination {

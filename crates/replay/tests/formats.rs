@@ -181,6 +181,26 @@ fn a_prompt_that_was_answered_is_no_longer_asked() {
 }
 
 #[test]
+fn a_question_that_is_in_the_session_more_than_once_goes_on_behind_tools() {
+    let hash = Digest::of(b"hello");
+    let interaction = |i: usize, text: &str| {
+        format!(r#"{{"i":{i},"prompt_hash":"sha256:{hash}","response_content":"{text}"}}"#)
+    };
+    let session = model_io_session("x", "y");
+    let (head, _) = session.split_once("[").unwrap();
+    let session = format!("{head}[{},{}]}}", interaction(0, "Let me see."), interaction(1, "Hi."));
+    let player = Player::load(&open_text(&session)).unwrap();
+    let behind_a_tool = BODY.replace("}]", r#"},{"role":"tool","tool_call_id":"c","content":"4"}]"#);
+    miss(&player, &chat(&behind_a_tool));
+    let said = |body: &str| {
+        read_answer(Endpoint::CHAT_COMPLETIONS, false, &body_text(&hit(&player, &chat(body)))).text
+    };
+    assert_eq!(said(BODY), "Let me see.");
+    assert_eq!(said(&behind_a_tool), "Hi.");
+    assert_eq!(miss(&player, &chat(&behind_a_tool)).cause, MissCause::AskedMoreOften { recorded: 2 });
+}
+
+#[test]
 fn answers_of_a_bundle_that_contradict_each_other_are_counted() {
     let line = |id: &str, prompt: &str, response: &str| {
         let mut text = String::new();

@@ -16,7 +16,8 @@ use reenact_verify::{Keys, Options};
 use super::artifact_builder::ImportContext;
 use super::error::ConvertError;
 use super::export::loss_notes::document;
-use super::export::{ExportContext, export};
+use super::export::model_io_pack::{PackRunFacts, run_file};
+use super::export::{ExportContext, ModelIoOptions, export};
 use super::foreign;
 use super::import::import;
 use super::loss::Losses;
@@ -62,6 +63,21 @@ impl Converted {
     }
 }
 
+/// Format to convert to, with the choices that it leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConversionTarget {
+    /// Format to write.
+    pub format: FormatId,
+    /// Choices of a Model IO session; of no meaning for other formats.
+    pub model_io: ModelIoOptions,
+}
+
+impl From<FormatId> for ConversionTarget {
+    fn from(format: FormatId) -> Self {
+        Self { format, model_io: ModelIoOptions::default() }
+    }
+}
+
 /// Facts about the source of a conversion, which the record itself does not hold.
 #[derive(Debug, Clone, Copy)]
 pub struct SourceInfo<'a> {
@@ -96,14 +112,53 @@ impl ConversionInput<'_> {
 pub fn convert(
     input: ConversionInput<'_>,
     info: SourceInfo<'_>,
-    target: FormatId,
+    target: impl Into<ConversionTarget>,
     context: &mut ImportContext<'_>,
 ) -> Result<Converted, ConvertError> {
+    let target = target.into();
+    let converted = convert_files(input, info, target, context)?;
+    match target.format == FormatId::ModelIo && target.model_io.is_pack {
+        true => into_pack(converted, input),
+        false => Ok(converted),
+    }
+}
+
+/// Adds `run.json` to a session, unless it comes from a pack and has one.
+fn into_pack(mut converted: Converted, input: ConversionInput<'_>) -> Result<Converted, ConvertError> {
+    converted.is_folder = true;
+    let Some(session) = converted.files.first().filter(|_| converted.files.len() == 1) else {
+        return Ok(converted);
+    };
+    let facts = match input {
+        // An imported artifact has an id and times of its own, which are not those of the run.
+        ConversionInput::Run(run) if !run.is_imported() => PackRunFacts {
+            run_id: run.id().to_owned(),
+            started_at: run.started_at(),
+            ended_at: run.ended_at(),
+        },
+        _ => PackRunFacts::of_session(&session.bytes),
+    };
+    converted.files.push(run_file(&session.bytes, &facts)?);
+    Ok(converted)
+}
+
+/// Converts a record to the files of another format, without `run.json` of a pack.
+fn convert_files(
+    input: ConversionInput<'_>,
+    info: SourceInfo<'_>,
+    target: ConversionTarget,
+    context: &mut ImportContext<'_>,
+) -> Result<Converted, ConvertError> {
+    let ConversionTarget { format: target, model_io } = target;
     if input.format() == target.name() {
         return Err(ConvertError::SameFormat { format: target.name() });
     }
-    let exporting =
-        ExportContext { version: context.version, now: context.now, source: (input.format(), info.digest) };
+    let exporting = ExportContext {
+        version: context.version,
+        now: context.now,
+        source: (input.format(), info.digest),
+        model_io,
+    };
     match input {
         ConversionInput::Foreign(origin, main) if target == FormatId::Rer => {
             // No verifier knows import-only formats, so `info.verified` is ignored.

@@ -36,9 +36,9 @@ mod rpk_indent;
 pub mod source;
 
 pub use artifact_builder::ImportContext;
-pub use conversion::{ConversionInput, Converted, SourceInfo, convert};
+pub use conversion::{ConversionInput, ConversionTarget, Converted, SourceInfo, convert};
 pub use error::ConvertError;
-pub use export::{ExportContext, ExportedRecord, export};
+pub use export::{ExportContext, ExportedRecord, ModelIoOptions, ModelIoPromptPart, export};
 pub use import::import;
 pub use loss::{Loss, Losses};
 pub use restore::{RestoredRecord, restore};

@@ -4,6 +4,7 @@
 //! step are read from its payloads when they are asked for, so that a long run takes no more memory than its
 //! list of steps.
 
+pub mod event_words;
 pub mod facts;
 
 use std::borrow::Cow;

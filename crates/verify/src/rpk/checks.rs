@@ -3,16 +3,15 @@
 //! [`verify`] parses the head, lets `formats` walk the steps and compute their hashes, collects
 //! [`RpkFindings`], and turns them into a report.
 
-use core::fmt;
-
 use reenact_formats::rpk::hash_walk::{RpkDigests, compute_digests};
 use reenact_formats::rpk::{
-    AGENT_COMMAND, HASH_PREFIX, RpkHead, RpkReadError, RpkStepItem, RpkStepView, RpkStructureFault,
-    SIGNATURE_PREFIX, hmac, structure, version,
+    AGENT_COMMAND, HASH_PREFIX, RpkHead, RpkReadError, RpkStepItem, RpkStructureFault, SIGNATURE_PREFIX,
+    hmac, structure, version,
 };
 use reenact_json::digest::Hasher;
 use reenact_json::{CanonicalFault, Digest, Shown, SyntaxError, Value};
 
+use super::step_hash::{self, RpkHashFault, RpkHashRule, is_hash, shown_value};
 use super::{CHECKS, CHECKSUM, PARSE, SCHEMA_VALID, SIGNATURE, STEP_HASHES, VERSION};
 use crate::capped::Capped;
 use crate::report::{NOTHING_TO_CHECK, RecordSigner, Report, shown_carried};
@@ -100,29 +99,6 @@ struct RpkFindings<'a> {
     hasher: Hasher,
 }
 
-/// Reason why the hash of a step does not hold.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum RpkHashFault {
-    /// The element is not an object.
-    NotAStep,
-    /// The step has no canonical form.
-    Uncomputable(CanonicalFault),
-    /// The carried hash differs from the computed one.
-    Hash { carried: String, computed: Digest },
-}
-
-impl fmt::Display for RpkHashFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotAStep => write!(f, "is not an object, so it has no hash"),
-            Self::Uncomputable(fault) => write!(f, "hash cannot be recomputed: {fault}"),
-            Self::Hash { carried, computed } => {
-                write!(f, "hash is {carried}, recomputed {HASH_PREFIX}{computed}")
-            }
-        }
-    }
-}
-
 impl<'a> RpkFindings<'a> {
     /// Checks one step and adds its findings. `digest` is the hash that the programs of the format
     /// compute.
@@ -139,22 +115,11 @@ impl<'a> RpkFindings<'a> {
         if let Some(id) = step.id.filter(|_| self.structure.count() == before) {
             self.ids.push((id, index));
         }
-        match digest {
-            Ok(computed) if is_hash(step.hash, HASH_PREFIX, &computed) => {}
-            Ok(_) if self.matches_spec_text_hash(step) => self.spec_text_hashes.push(index),
-            Ok(computed) => {
-                let carried = shown_value(step.hash);
-                self.hashes.push((index, RpkHashFault::Hash { carried, computed }));
-            }
-            Err(fault) => self.hashes.push((index, RpkHashFault::Uncomputable(fault))),
+        match step_hash::compare(step, digest, &mut self.hasher) {
+            Ok(RpkHashRule::Programs) => {}
+            Ok(RpkHashRule::SpecificationText) => self.spec_text_hashes.push(index),
+            Err(fault) => self.hashes.push((index, fault)),
         }
-    }
-
-    /// Returns true if the carried hash is the one that the text of the specification describes, which
-    /// no program computes.
-    fn matches_spec_text_hash(&mut self, step: &RpkStepView<'_>) -> bool {
-        let computed = step.digest_by_specification(&mut self.hasher);
-        computed.is_ok_and(|computed| is_hash(step.hash, HASH_PREFIX, &computed))
     }
 
     /// Returns pairs of steps with the same id: the later index, then the first.
@@ -170,25 +135,6 @@ impl<'a> RpkFindings<'a> {
         let mut capped = Capped::default();
         found.into_iter().for_each(|pair| capped.push(pair));
         capped
-    }
-}
-
-/// Returns true if a carried value is `prefix` followed by the digest in hexadecimal. Compares in
-/// constant time.
-fn is_hash(value: Option<Value<'_>>, prefix: &str, digest: &Digest) -> bool {
-    let is_it = |text: &[u8]| text.strip_prefix(prefix.as_bytes()).is_some_and(|hex| digest.is_hex(hex));
-    value.and_then(|value| value.with_string_bytes(is_it)) == Some(true)
-}
-
-/// Returns a carried value for a reason: a string shortened and escaped, anything else by its kind.
-fn shown_value(value: Option<Value<'_>>) -> String {
-    match value {
-        None => "missing".into(),
-        Some(value) => match value.string() {
-            Some(text) if text.is_empty() => "an empty string".into(),
-            Some(text) => shown_carried(&text),
-            None => value.kind().name().into(),
-        },
     }
 }
 

@@ -5,8 +5,10 @@
 //! [`verify`].
 
 mod checks;
+mod step_hash;
 
 pub use checks::verify;
+pub use step_hash::{RpkHashFault, RpkHashRule, check_step_hash};
 
 use reenact_formats::FormatId;
 

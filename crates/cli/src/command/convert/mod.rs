@@ -7,6 +7,7 @@
 //! RER artifact made of it says so, so that it never becomes a good one. Nothing is written that does not
 //! verify itself. Start reading at `ConvertArgs::run`.
 
+mod model_io;
 mod report;
 mod source;
 mod target;
@@ -24,6 +25,7 @@ use crate::output::{self, CommandError};
 use crate::runs;
 use crate::runs::KeyFileArgs;
 
+pub(super) use model_io::{PromptPartArg, options as model_io_options};
 pub(super) use report::ConversionReport;
 pub(super) use source::{OpenedSource, SourceRecord};
 pub(super) use write::Conversion;
@@ -38,7 +40,7 @@ pub(super) use write::Conversion;
 /// --deny-loss kept it from being, 2 if it could not be.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  reenact convert run.rpk --to rer --out run.rer.json\n  reenact convert run.rer.json --key signer.jwk --to replay-jsonl --out session/\n  reenact convert last --to model-io --out model_io.json --deny-loss\n  reenact convert session/ --to rer --keep-source --out run.rer.json --json"
+    after_help = "Examples:\n  reenact convert run.rpk --to rer --out run.rer.json\n  reenact convert run.rer.json --key signer.jwk --to replay-jsonl --out session/\n  reenact convert last --to model-io --out model_io.json --deny-loss\n  reenact convert last --to model-io --out pack/\n  reenact convert session/ --to rer --keep-source --out run.rer.json --json"
 )]
 pub(super) struct ConvertArgs {
     /// A file, a folder, a run recorded here, or - for standard input
@@ -49,9 +51,13 @@ pub(super) struct ConvertArgs {
     #[arg(long, value_name = "FORMAT", value_parser = target_format)]
     to: FormatId,
 
-    /// Where to write it; what is there already is left alone
+    /// Where to write it; what is there already is left alone. A folder (`NAME/`) is a pack of Model IO, with run.json
     #[arg(long, value_name = "PATH")]
     out: PathBuf,
+
+    /// Model IO: the part of a request whose hash is its prompt_hash, the user's last text (default) or the whole body
+    #[arg(long, value_name = "PART", value_enum)]
+    prompt: Option<PromptPartArg>,
 
     /// Of an RER record, a file with its public key; to RER, the name of your key that signs
     #[arg(long, value_name = "K")]
@@ -103,6 +109,7 @@ impl ConvertArgs {
                 "--keep-source goes with --to rer: other formats have no place for it",
             ));
         }
+        let model_io = model_io::options(self.to, Some(&self.out), self.prompt)?;
         target::require_absent(&self.out)?;
         let key = if to_rer { Vec::new() } else { self.key.iter().map(PathBuf::from).collect() };
         let files = KeyFileArgs { key, hmac_key_file: self.hmac_key_file.clone() };
@@ -114,6 +121,7 @@ impl ConvertArgs {
             deny_loss: self.deny_loss,
             force: self.force,
             replaces: false,
+            model_io,
         };
         let report = conversion.write(source, keys, || self.signing_key())?;
         output::print(&if self.json { report.json() } else { report.text() })?;

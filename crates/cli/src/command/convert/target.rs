@@ -16,7 +16,9 @@ use crate::output::CommandError;
 
 /// Refuses an output path that exists, before any work is done.
 pub(super) fn require_absent(out: &Path) -> Result<(), CommandError> {
-    if out.symlink_metadata().is_ok() {
+    // A slash at the end would hide a file of that name.
+    let named: PathBuf = out.components().collect();
+    if named.symlink_metadata().is_ok() {
         return Err(write_error(out, &io::ErrorKind::AlreadyExists.into()));
     }
     Ok(())

@@ -11,7 +11,9 @@ use reenact_keys::randomness::{Randomness, SystemRandomness};
 use reenact_keys::{KeyName, SecretKey};
 use reenact_record::RunId;
 use reenact_record::clock::{Clock, SystemClock, timestamp};
-use reenact_run::convert::{ConversionInput, ImportContext, SourceInfo, convert};
+use reenact_run::convert::{
+    ConversionInput, ConversionTarget, ImportContext, ModelIoOptions, SourceInfo, convert,
+};
 use reenact_verify::Keys;
 
 use crate::output::{self, CommandError};
@@ -31,6 +33,8 @@ pub(in crate::command) struct Conversion<'a> {
     pub(in crate::command) force: bool,
     /// Replace a file that is there; a folder never is.
     pub(in crate::command) replaces: bool,
+    /// Choices of a Model IO session.
+    pub(in crate::command) model_io: ModelIoOptions,
 }
 
 impl Conversion<'_> {
@@ -68,7 +72,8 @@ impl Conversion<'_> {
         let found =
             SourceInfo { digest, original_bytes: source_bytes.as_deref(), verified: verifies, keys: &keys };
         let source_format = input.format();
-        let converted = with_sealing(signing.as_ref(), |sealing| convert(input, found, self.to, sealing))?
+        let target = ConversionTarget { format: self.to, model_io: self.model_io };
+        let converted = with_sealing(signing.as_ref(), |sealing| convert(input, found, target, sealing))?
             .map_err(|error| {
                 CommandError::impossible(format!("{name}: {}", Shown::whole(&error.to_string())))
             })?;

@@ -10,6 +10,7 @@ use reenact_json::{Digest, Shown};
 use reenact_keys::durable::{self, Readers};
 use reenact_record::SealedArtifact;
 use reenact_run::OpenedRecord;
+use reenact_run::convert::ModelIoOptions;
 use reenact_verify::Keys;
 
 use super::impossible;
@@ -80,7 +81,8 @@ fn write_converted(
         record: SourceRecord::Run(Box::new(run), Box::new(report)),
         source_bytes: None,
     };
-    let conversion = Conversion { to, out, deny_loss: false, force: false, replaces };
+    let model_io = ModelIoOptions::default();
+    let conversion = Conversion { to, out, deny_loss: false, force: false, replaces, model_io };
     // Only an RER artifact is signed, and none is made here.
     let unsigned = || Err(CommandError::impossible("this format is not signed"));
     let report = conversion.write(source, keys, unsigned)?;

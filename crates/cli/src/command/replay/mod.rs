@@ -10,8 +10,8 @@
 //! | missing dependency | 2 | a request had no recorded answer |
 //!
 //! The command comes from the command line; that of a record is run unasked only if the run is our own (`recorded_command`).
-//! Start reading at `ReplayArgs::run`. The agent is started in `launch`, the result told in `report`; `fork` goes on from a record, and `bundle`
-//! adds what Replay Bundles need.
+//! Start reading at `ReplayArgs::run`. The agent is started in `launch`, the result told in `report`; `fork` goes on from a record, `bundle`
+//! adds what Replay Bundles need, and `stub` plays the steps of an `.rpk` without an agent.
 
 mod answers;
 mod bundle;
@@ -23,6 +23,8 @@ mod matching;
 mod recorded_command;
 mod refusal;
 mod report;
+mod session_out;
+mod stub;
 mod surroundings;
 mod trust;
 
@@ -32,6 +34,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::ValueHint;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use reenact_gateway::{GatewayToken, VendorRoute};
 use reenact_json::{Digest, Shown};
 use reenact_record::clock::{Clock, SystemClock, timestamp};
@@ -45,6 +48,7 @@ use self::fork::{ForkArgs, ForkSetup};
 use self::launch::RunningAgent;
 use self::matching::MatchArgs;
 use self::refusal::ReplayRefusal;
+use self::session_out::{SessionOut, session_out};
 use crate::agent::PlannedAgent;
 use crate::child::SignalForwarder;
 use crate::net_seen::NetSampler;
@@ -57,12 +61,12 @@ use crate::{quantity, runs, runtime, settings, upstreams};
 /// RUN is a file or a folder of any format that holds answers, a run id, the beginning of one, or `last`. The command runs inside a sandbox of the kernel in which there is
 /// nothing but a gateway that gives the recorded answers; what it asks for that was not recorded is refused, and shown with the
 /// closest that was. Without a command your own runs are replayed with the recorded one, which is printed first; the command of a record
-/// from elsewhere is run only with --recorded-command. The exit code is 0 if the run was reproduced (same
+/// from elsewhere is run only with --recorded-command. Of an .rpk the recorded steps are then played, and their hashes checked: nothing is run. The exit code is 0 if the run was reproduced (same
 /// answers, same exit code), 1 if it differed, 2 if it could not be. With --live, --from or --edit it is the command's own, as that of
 /// `record`: what happens is then recorded as a new run.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  reenact replay\n  reenact replay -- python agent.py\n  reenact replay run.rer.json --key signer.jwk --json -- node agent.js\n  reenact replay 0197 --pace recorded -- ./agent\n  reenact replay --diff -- ./agent\n  reenact replay last --live -- ./agent\n  reenact replay last --from s3 -- ./agent\n  reenact replay last --edit s3=answer.txt --live -- ./agent\n  reenact replay --bundle failure.tar.gz -- python agent.py"
+    after_help = "Examples:\n  reenact replay\n  reenact replay -- python agent.py\n  reenact replay run.rer.json --key signer.jwk --json -- node agent.js\n  reenact replay 0197 --pace recorded -- ./agent\n  reenact replay --diff -- ./agent\n  reenact replay last --live -- ./agent\n  reenact replay last --from s3 -- ./agent\n  reenact replay last --edit s3=answer.txt --live -- ./agent\n  reenact replay --bundle failure.tar.gz -- python agent.py\n  reenact replay run.rpk\n  reenact replay last --out again.model_io.json"
 )]
 pub(crate) struct ReplayArgs {
     /// A file or a folder, a run id, the beginning of one, or `last`
@@ -90,6 +94,12 @@ pub(crate) struct ReplayArgs {
     /// When the pieces of an answer come: at once, or as they came when they were recorded
     #[arg(long, value_name = "PACE", default_value = "instant", value_enum)]
     pace: PaceArg,
+
+    /// Write what the replay answered, in the order in which it did, as a Model IO session of the mode `replay`; the name ends in
+    /// model_io.json
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["live", "from", "edit"],
+        value_parser = OsStringValueParser::new().try_map(|value| session_out(&value)))]
+    out: Option<SessionOut>,
 
     /// Run the recorded command of a record from elsewhere. Look at it first: it is anyone's
     #[arg(long, conflicts_with_all = ["bundle", "command"])]
@@ -193,6 +203,9 @@ impl ReplayArgs {
         let found = runs::open(&self.run, &self.keys)?;
         let name = found.path.to_string_lossy();
         let name = Shown::whole(&name).to_string();
+        if self.plays_steps(&found) {
+            return self.play_steps(&found, &name);
+        }
         self.check_record(&name, &found.report)?;
         self.require_exchanges(&found.run, &name)?;
         let command = self.chosen_command(&found, &name)?;
@@ -228,10 +241,14 @@ impl ReplayArgs {
         name: &str,
         command: Vec<OsString>,
     ) -> Result<(ReplayRecord, SandboxReport), CommandError> {
+        self.out.as_ref().map_or(Ok(()), SessionOut::require_writable)?;
         let settings::ProjectSettings { redaction, replay: project, .. } = settings::load_current()?;
         let recorded_agent = run.surroundings().agent.map(|agent| agent.name.into_owned());
         let options = self.matching.options(project, recorded_agent.as_deref(), &command, None)?;
-        let player = self.load_player(run, name, redaction.pack())?;
+        let mut player = self.load_player(run, name, redaction.pack())?;
+        if self.out.is_some() {
+            player = player.keeping_prompts();
+        }
         let routes = recorded_routes(run)?;
         let recorded_stdout = run.surroundings().stdout_sha256.and_then(|hex| Digest::from_hex(&hex));
         let agent = run.surroundings().agent;
@@ -274,6 +291,13 @@ impl ReplayArgs {
             started_at,
             ended_at: timestamp(clock.now()),
         };
+        if let Some(out) = &self.out
+            && let Err(error) = out.write(&player, &record.started_at, &record.ended_at)
+        {
+            // Whoever asked for a file and got none must not read a code that says that all is well.
+            self.report_result(&record, &enforcement)?;
+            return Err(error);
+        }
         Ok((record, enforcement))
     }
 

@@ -43,7 +43,7 @@ impl ReplayArgs {
     }
 
     /// Returns the refusal of a record that is not signed as the options ask; `None` if it is, or they ask for nothing.
-    fn signer_refusal(&self, name: &str, report: &Report) -> Option<ReplayRefusal> {
+    pub(super) fn signer_refusal(&self, name: &str, report: &Report) -> Option<ReplayRefusal> {
         let trust = trust(report);
         let is_given = !self.keys.key.is_empty() || self.keys.hmac_key_file.is_some();
         let wanted = match () {

@@ -6,7 +6,7 @@ use reenact_json::print::PrintObjectWriter;
 use reenact_json::{Digest, Shown};
 
 use super::ShareArgs;
-use crate::command::convert::{Conversion, ConversionReport, OpenedSource, SourceRecord};
+use crate::command::convert::{Conversion, ConversionReport, OpenedSource, SourceRecord, model_io_options};
 use crate::output::{self, CommandError};
 use crate::runs;
 use crate::sealed_record::require_verified;
@@ -21,6 +21,7 @@ impl ShareArgs {
         let runs::OpenedRun { path, run, report } = runs::open(&self.run, &self.keys)?;
         require_verified(&path, &report)?;
         let (to, _) = self.form.target();
+        let model_io = model_io_options(to, self.out.as_deref(), self.prompt)?;
         let out = self.destination(&run)?;
         let source = OpenedSource {
             name: Shown::whole(&path.to_string_lossy()).to_string(),
@@ -28,7 +29,8 @@ impl ShareArgs {
             record: SourceRecord::Run(Box::new(run), Box::new(report)),
             source_bytes: None,
         };
-        let conversion = Conversion { to, out: &out, deny_loss: false, force: false, replaces: false };
+        let conversion =
+            Conversion { to, out: &out, deny_loss: false, force: false, replaces: false, model_io };
         // Only an RER artifact is signed, and none is made here.
         let unsigned = || Err(CommandError::impossible("this format is not signed"));
         let report = conversion.write(source, runs::load_keys(&self.keys)?, unsigned)?;

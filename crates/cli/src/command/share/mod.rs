@@ -17,6 +17,7 @@ use reenact_record::RunId;
 use reenact_run::Run;
 use reenact_verify::{Keys, Options, verify};
 
+use crate::command::convert::PromptPartArg;
 use crate::output::CommandError;
 use crate::runs;
 use crate::runs::KeyFileArgs;
@@ -53,6 +54,10 @@ pub(crate) struct ShareArgs {
     /// Where to write it (default: `bundles/` in the state folder, under the run's id)
     #[arg(long, value_name = "PATH")]
     out: Option<PathBuf>,
+
+    /// Model IO: the part of a request whose hash is its prompt_hash, the user's last text (default) or the whole body
+    #[arg(long, value_name = "PART", value_enum)]
+    prompt: Option<PromptPartArg>,
 
     /// The config of the run, for a Replay Bundle
     #[arg(long, value_name = "FILE")]
@@ -96,11 +101,15 @@ impl ShareArgs {
             ("--junit", self.junit.is_some(), ShareFormat::Replay),
             ("--sarif", self.sarif.is_some(), ShareFormat::Replay),
             ("--blob", !self.blob.is_empty(), ShareFormat::Rer),
+            ("--prompt", self.prompt.is_some(), ShareFormat::ModelIo),
         ];
         match given.into_iter().find(|(_, is_given, of)| *is_given && *of != self.form) {
             None => Ok(()),
             Some((name, _, ShareFormat::Rer)) => {
                 Err(CommandError::impossible(format!("{name} is for RER bundles (--as rer)")))
+            }
+            Some((name, _, ShareFormat::ModelIo)) => {
+                Err(CommandError::impossible(format!("{name} is for Model IO sessions (--as model-io)")))
             }
             Some((name, ..)) => {
                 Err(CommandError::impossible(format!("{name} is for Replay Bundles (--as replay)")))

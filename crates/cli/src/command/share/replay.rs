@@ -22,7 +22,7 @@ use reenact_json::{Digest, Limits, Shown, Value};
 use reenact_run::Run;
 use reenact_run::assay_report::AssayReport;
 use reenact_run::convert::export::replay_bundle::{TRACE, bundle_parts, new_manifest};
-use reenact_run::convert::{ExportContext, Losses};
+use reenact_run::convert::{ExportContext, Losses, ModelIoOptions};
 use reenact_verify::{Report, disk};
 
 use super::ShareArgs;
@@ -67,7 +67,12 @@ impl ReplayBundle {
         let parts = bundle_parts(run, &mut losses);
         let mut gate = AssayReport::of(run, VERSION);
         gate.trace_digest = Some(Digest::of(&parts.trace));
-        let how = ExportContext { version: VERSION, now: "", source: (&report.format, source_digest(run)) };
+        let how = ExportContext {
+            version: VERSION,
+            now: "",
+            source: (&report.format, source_digest(run)),
+            model_io: ModelIoOptions::default(),
+        };
         let mut manifest = new_manifest(run, &how, parts.coverage.clone());
         let mut files: Vec<(String, Vec<u8>)> = vec![
             (TRACE.to_owned(), parts.trace),

@@ -18,6 +18,7 @@ use reenact_run::Timeline;
 
 pub(super) use selection::find_step;
 pub(super) use surroundings::{addresses_text, fork_words};
+pub(super) use timeline::one_line;
 
 use crate::output::{self, CommandError};
 use crate::pager;

@@ -489,7 +489,7 @@ fn value_line(value: Value<'_>) -> String {
 ///
 /// At most [`MAX_LINE_CHARS`] characters, counted before unsafe ones are escaped; an ellipsis marks a text
 /// that was longer.
-fn one_line(text: &str) -> String {
+pub(in crate::command) fn one_line(text: &str) -> String {
     let (mut line, mut count) = (String::new(), 0);
     let mut in_space = false;
     for character in text.trim().chars() {

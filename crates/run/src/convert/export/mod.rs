@@ -2,7 +2,8 @@
 //! listed.
 
 pub(crate) mod loss_notes;
-pub(super) mod model_io;
+pub mod model_io;
+pub(super) mod model_io_pack;
 pub(super) mod object_builder;
 pub mod replay_bundle;
 pub(super) mod replay_jsonl;
@@ -18,6 +19,8 @@ use super::route::route;
 use super::source::RecordFile;
 use crate::run::Run;
 
+pub use model_io::{ModelIoOptions, ModelIoPromptPart};
+
 /// Inputs of an export apart from the run: version, time and source.
 #[derive(Debug, Clone, Copy)]
 pub struct ExportContext<'a> {
@@ -27,6 +30,8 @@ pub struct ExportContext<'a> {
     pub now: &'a str,
     /// Name of the source's format, and its digest. Targets that have a place for them name their source.
     pub source: (&'a str, Digest),
+    /// Choices of a Model IO session.
+    pub model_io: ModelIoOptions,
 }
 
 /// Result of an export.

@@ -3,7 +3,7 @@
 //!
 //! | member of the interaction | source |
 //! |---|---|
-//! | `prompt_hash` | hash of the request's body or prompt; a recorded hash as it is |
+//! | `prompt_hash` | hash of the user's last text in the request, or else of its body; a recorded hash as it is |
 //! | `response_content` | text of the message, or else the body |
 //! | `tokens_input`, `tokens_output` | usage of the message |
 //! | `latency_ms` | latency of the answer |
@@ -17,9 +17,13 @@ use reenact_formats::model_io::writer::{
     ModelIoMode, ModelIoPrompt, ModelIoSession, ModelIoWriter, NewInteraction,
 };
 use reenact_formats::rer::EventType;
+use reenact_json::{Digest, Value};
+use reenact_wire::prompt;
 
 use super::ExportContext;
-use super::loss_notes::{NO_ANSWER, NO_CALL, UNREADABLE, WITHHELD, note_lost_event, source_path};
+use super::loss_notes::{
+    NO_ANSWER, NO_CALL, UNREADABLE, WITHHELD, note_lost_event, source_path, widest_limits,
+};
 use crate::convert::error::ConvertError;
 use crate::convert::event_time;
 use crate::convert::loss::{Losses, SourcePath};
@@ -30,6 +34,25 @@ use crate::exchange::{
 };
 use crate::run::Run;
 use crate::unreadable::UnreadablePayload;
+
+/// Choices of a Model IO session, which no record makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ModelIoOptions {
+    /// Part of a request that is hashed as its prompt.
+    pub prompt: ModelIoPromptPart,
+    /// True for a pack: a folder of the session and of `run.json`, which names it.
+    pub is_pack: bool,
+}
+
+/// Part of a request that is hashed as its prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ModelIoPromptPart {
+    /// Last text of the user, where the request has one; else the body.
+    #[default]
+    UserText,
+    /// Whole body.
+    Body,
+}
 
 /// Reason of prompts.
 const ONLY_THE_HASH: &str = "only the hash of the prompt is kept";
@@ -89,7 +112,7 @@ pub(in crate::convert) fn write(
         if !request.provider.is_empty() && Some(&*request.provider) != provider.as_deref() {
             losses.add(at.child(".provider"), ONE_ADAPTER);
         }
-        let (text, prompt_digest) = prompt_text(&request);
+        let (text, prompt_digest) = session_prompt(&request, context.model_io.prompt);
         if prompt_digest.is_none() {
             losses.add(at, ONLY_THE_HASH);
         }
@@ -113,6 +136,69 @@ pub(in crate::convert) fn write(
     }
     writer.finish();
     Ok(vec![RecordFile { name: reenact_formats::model_io::pack::SESSION_FILE.into(), bytes }])
+}
+
+/// Session of a replay, and what it could not say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplayedSession {
+    /// The session, in canonical form.
+    pub bytes: Vec<u8>,
+    /// Number of interactions.
+    pub interactions: usize,
+    /// Number of interactions with another model than the one that the session names.
+    pub of_other_models: usize,
+}
+
+/// Writes what a replay answered as a session in the mode `replay`: prompts by their hashes, and the recorded answers, in the order
+/// in which they were given. `answered` has the index of the recorded request of each, and the hash of the prompt.
+///
+/// Latencies of the recorded run are left out; the tokens are those of the recorded answers.
+///
+/// # Errors
+/// [`ConvertError::ModelIo`] if an interaction exceeds a limit of the format.
+pub fn replayed_session(
+    run: &Run,
+    answered: &[(usize, Digest)],
+    began: &str,
+    ended: &str,
+) -> Result<ReplayedSession, ConvertError> {
+    let exchanges = || answered.iter().filter_map(|(index, prompt)| Some((run.exchange(*index)?, *prompt)));
+    let requests = || exchanges().filter_map(|(exchange, _)| exchange.request().ok());
+    let model =
+        requests().find_map(|request| Some(request.model?.into_owned()).filter(|name| !name.is_empty()));
+    let provider = requests().map(|request| request.provider.into_owned()).find(|name| !name.is_empty());
+    let adapter_id = format!("reenact/{}", provider.as_deref().unwrap_or("unknown"));
+    let session = ModelIoSession {
+        adapter_id: &adapter_id,
+        model_id: model.as_deref().unwrap_or("unknown"),
+        mode: ModelIoMode::Replay,
+        created_at_utc: Some(began),
+        ended_at_utc: Some(ended),
+        stats: true,
+    };
+    let mut bytes = Vec::new();
+    let limit = |interaction| move |fault| ConvertError::ModelIo { interaction, fault };
+    let mut writer = ModelIoWriter::begin(session, &mut bytes).map_err(limit(0))?;
+    let (mut interactions, mut of_other_models) = (0, 0);
+    for (exchange, prompt) in exchanges() {
+        let (Ok(request), Ok(answer)) = (exchange.request(), exchange.answer()) else { continue };
+        let message = answer_message(&request, &answer);
+        let usage = message.as_ref().and_then(|message| message.usage);
+        of_other_models +=
+            usize::from(request.model.as_deref().is_some_and(|name| Some(name) != model.as_deref()));
+        writer
+            .add(&NewInteraction {
+                prompt: ModelIoPrompt::Digest(prompt),
+                response: &response_text(&answer, message.as_ref()),
+                tokens_input: usage.map(|usage| usage.input_tokens),
+                tokens_output: usage.map(|usage| usage.output_tokens),
+                latency_ms: None,
+            })
+            .map_err(limit(interactions))?;
+        interactions += 1;
+    }
+    writer.finish();
+    Ok(ReplayedSession { bytes, interactions, of_other_models })
 }
 
 /// Returns true if an event is an answer whose request is not recorded, so that it is part of no exchange.
@@ -157,12 +243,27 @@ pub(super) fn answer_message(
 }
 
 /// Returns the prompt as text; or an empty text and the digest, if only the hash is recorded.
-pub(super) fn prompt_text<'a>(
-    request: &'a ExchangeRequest<'_>,
-) -> (Cow<'a, str>, Option<reenact_json::Digest>) {
+pub(super) fn prompt_text<'a>(request: &'a ExchangeRequest<'_>) -> (Cow<'a, str>, Option<Digest>) {
     match &request.body {
         ExchangeRequestBody::Hash(digest) => (Cow::default(), Some(*digest)),
         body => (String::from_utf8_lossy(body.bytes()), None),
+    }
+}
+
+/// Returns the prompt that a session hashes, as text; or an empty text and the digest, if only the hash is recorded.
+fn session_prompt<'a>(
+    request: &'a ExchangeRequest<'_>,
+    part: ModelIoPromptPart,
+) -> (Cow<'a, str>, Option<Digest>) {
+    let user_text = || {
+        let body = Value::parse(request.body.bytes(), &widest_limits()).ok()?;
+        prompt::last_user_text(body)
+    };
+    match part {
+        ModelIoPromptPart::UserText if !matches!(request.body, ExchangeRequestBody::Hash(_)) => {
+            user_text().map_or_else(|| prompt_text(request), |text| (Cow::Owned(text), None))
+        }
+        _ => prompt_text(request),
     }
 }
 
