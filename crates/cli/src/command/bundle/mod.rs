@@ -4,6 +4,7 @@
 
 mod extract;
 mod inspect;
+mod outcome;
 mod verify;
 
 use std::path::Path;

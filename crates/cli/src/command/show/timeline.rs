@@ -23,7 +23,9 @@ use reenact_json::{Shown, Value};
 use reenact_run::run::Producer;
 use reenact_run::timeline::facts::{BlockedFacts, CallFacts, RecoveryMark};
 use reenact_run::timeline::{StepAction, TimelineStep};
-use reenact_run::{EndedBy, Event, EventPayload, EventType, Exchange, Run, StandardInput, Summary, ToolUse};
+use reenact_run::{
+    BundledOutcome, EndedBy, Event, EventPayload, EventType, Exchange, Run, StandardInput, Summary, ToolUse,
+};
 use reenact_verify::render::{self, Tone};
 
 use super::surroundings;
@@ -95,6 +97,9 @@ fn push_heading(found: &OpenedRun, summary: &Summary, text: &mut String) {
     if !summary.command.is_empty() {
         let command: Vec<String> = summary.command.iter().map(|word| Shown::new(word).to_string()).collect();
         let _ = writeln!(text, "command {}", command.join(" "));
+    }
+    if let Some(outcome) = BundledOutcome::of(&found.run) {
+        let _ = writeln!(text, "ended   recorded: {outcome}");
     }
     surroundings::push_heading(&found.run, text);
     let mut when = Vec::new();
