@@ -66,7 +66,7 @@ fn reports_that_were_there_before_are_none_of_the_command() {
     replay(&project, &[&bundle, "--outputs", "out"], &agent("", 1)).expect(
         1,
         "[..]\n...\n",
-        "...\n  run.json and summary.json: recorded there, now not written by the command\n...\n",
+        "...\n  run.json and summary.json: recorded there, now not written by the command\nreenact: 2 recorded tests were not run again here, and nothing is known of them\n...\n",
     );
 }
 

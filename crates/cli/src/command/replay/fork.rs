@@ -403,16 +403,18 @@ impl ReplayArgs {
         };
         let files = files.and_then(|before| before.changes());
         let sealed = record::seal(recorder, &finished, files, &signing, None, false)?;
-        let code = self.report_fork(&player, &point, run, &finished, &sealed)?;
+        // Some formats have no ids of runs.
+        let parent = if run.id().is_empty() { name.to_owned() } else { Shown::new(run.id()).to_string() };
+        let code = self.report_fork(&player, &point, &parent, &finished, &sealed)?;
         Ok(ForkEnd { code, exit: finished.exit, outcome: player.outcome() })
     }
 
-    /// Prints the summary of a run that went on from another one, and returns the exit code.
+    /// Prints the summary of a run that went on from another one, and returns the exit code. `parent` is printable.
     fn report_fork(
         &self,
         player: &Player,
         point: &ForkPoint,
-        parent: &Run,
+        parent: &str,
         finished: &FinishedAgent,
         sealed: &SealedRun,
     ) -> Result<u8, CommandError> {
@@ -446,8 +448,7 @@ impl ReplayArgs {
                 short_id(sealed.artifact.run_id)
             ));
             output::print_notice(&format!(
-                "its parent is {} ({} step {}); next: reenact show last, reenact runs tree last",
-                Shown::new(parent.id()),
+                "its parent is {parent} ({} step {}); next: reenact show last, reenact runs tree last",
                 show::fork_words(Some(point.mode)),
                 Shown::new(&point.step_id)
             ));

@@ -24,6 +24,8 @@ use crate::quantity;
 const MAX_SHOWN: usize = 10;
 /// Place of the difference in how the command ended, which the line of the verdict tells.
 const COMMAND_EXIT: &str = "exit of the command";
+/// Place of the difference that the command wrote no reports that can be read.
+const REPORTS: &str = "run.json and summary.json";
 
 /// Compares the outcome of a replay with that in its bundle, and returns the results of the replay with the comparison.
 ///
@@ -182,7 +184,7 @@ fn compare_tests(
             };
             comparison.tests_not_run += recorded.tests.len();
             comparison.differences.push(OutcomeDifference {
-                at: "run.json and summary.json".to_owned(),
+                at: REPORTS.to_owned(),
                 recorded: Some("there".to_owned()),
                 now: Some(why.to_owned()),
             });
@@ -282,10 +284,18 @@ pub(in crate::command::replay) fn comparison_notices(comparison: &BundleComparis
                 "{} {were} recorded that the bundle does not hold: nothing is known of {them}",
                 quantity::count(count as u64, "answer")
             ),
-            false => format!(
-                "{} {were} not run again here, and nothing is known of {them}: --outputs DIR names the folder that the command writes run.json and summary.json into",
-                quantity::count(count as u64, "recorded test")
-            ),
+            false => {
+                let is_asked = comparison.differences.iter().any(|difference| difference.at == REPORTS);
+                let advice = if is_asked {
+                    ""
+                } else {
+                    ": --outputs DIR names the folder that the command writes run.json and summary.json into"
+                };
+                format!(
+                    "{} {were} not run again here, and nothing is known of {them}{advice}",
+                    quantity::count(count as u64, "recorded test")
+                )
+            }
         });
     }
     notices
