@@ -338,3 +338,27 @@ fn over_a_limit_there_is_no_answer_and_no_file() {
     }
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
+
+#[test]
+fn every_check_that_fails_is_given_a_reason() {
+    let vectors = with_vectors();
+    let mut failing = 0;
+    for entry in fs::read_dir(root().join("vectors/replay_bundle/invalid")).unwrap() {
+        let path = entry.unwrap().path();
+        let (code, text, error) = run(&vectors, &["bundle", "verify", path.to_str().unwrap()], None);
+        assert_eq!((code, error.as_str()), (Some(1), ""), "{text}");
+        let lines: Vec<&str> = text.lines().collect();
+        // The last line is the verdict, whose reasons are those of the checks.
+        let checks = &lines[..lines.len() - 1];
+        for (at, line) in checks.iter().enumerate().filter(|(_, line)| line.starts_with("  FAIL  ")) {
+            failing += 1;
+            let next = lines[at + 1];
+            assert!(
+                next.starts_with("        ") && next.trim().len() > 10,
+                "{}: {line}\n{next}",
+                path.display()
+            );
+        }
+    }
+    assert!(failing > 50, "{failing}");
+}

@@ -9,6 +9,8 @@
 mod lifecycle {
     mod agents;
     mod approvals;
+    mod bundle_outputs;
+    mod bundles;
     mod disks;
     mod enforced;
     mod exits;

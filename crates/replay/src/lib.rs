@@ -26,12 +26,14 @@
 //! | `closest`, `likeness`, [`difference`] | the recorded request that is most like one without an answer, and the differences |
 //! | [`hint`] | guesses at the cause of a difference |
 //! | [`outcome`] | hits, misses, unused answers, the verdict |
+//! | [`bundle_comparison`] | the outcome in a Replay Bundle, beside that of its replay |
 //! | [`replay_record`] | all of that as JSON |
 //!
 //! Start reading at [`Player::answer`].
 
 pub mod answer;
 mod answer_comparison;
+pub mod bundle_comparison;
 mod closest;
 mod denied_call;
 pub mod difference;
@@ -55,6 +57,7 @@ mod served_prompt;
 mod signed_part;
 
 pub use answer::{AnswerEnd, NotServed, RecordedAnswer};
+pub use bundle_comparison::BundleComparison;
 pub use difference::{RequestDifference, WholeValues};
 pub use differing::DifferingExchange;
 pub use edit::EditError;

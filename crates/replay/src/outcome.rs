@@ -38,6 +38,8 @@ pub struct ReplayOutcome {
 /// Recorded exchange that was never requested. All texts are safe to print.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnusedExchange {
+    /// Index in the run of the event that holds the request.
+    pub event_index: usize,
     /// Id of the recorded step.
     pub step_id: String,
     /// Model that the record names, if any.
@@ -68,6 +70,7 @@ impl UnusedExchange {
         };
         let model = request.ok().and_then(|request| request.model);
         Self {
+            event_index: exchange.called.index(),
             step_id: Shown::new(&exchange.step_id()).to_string(),
             model: model.map(|model| Shown::new(&model).to_string()),
             label,

@@ -4,6 +4,7 @@ use reenact_json::Digest;
 use reenact_json::print::{self, PrintObjectWriter};
 use reenact_run::Exit;
 
+use crate::bundle_comparison::BundleComparison;
 use crate::difference::RequestDifference;
 use crate::differing::DifferingExchange;
 use crate::match_level::MatchLevel;
@@ -30,6 +31,8 @@ pub struct ReplayRecord {
     pub needs_same_output: bool,
     /// Hits, misses and unused answers.
     pub outcome: ReplayOutcome,
+    /// Outcome in the bundle and its comparison, if a Replay Bundle was replayed.
+    pub bundle: Option<BundleComparison>,
     /// Sandbox that the command ran in.
     pub sandbox: ReplaySandbox,
     /// Start of the replay, RFC 3339.
@@ -68,9 +71,13 @@ pub struct ReplaySandbox {
 }
 
 impl ReplayRecord {
-    /// Returns the verdict on the replay: that of the outcome, unless the command wrote something else and may not.
+    /// Returns the verdict on the replay: that of the outcome, unless the command wrote something else and may not, or an output of a
+    /// bundle is another.
     pub fn verdict(&self) -> ReplayVerdict {
         match self.outcome.verdict(self.child_exit, self.recorded_exit) {
+            ReplayVerdict::Reproduced if self.bundle.as_ref().is_some_and(|bundle| !bundle.is_same()) => {
+                ReplayVerdict::Differed
+            }
             ReplayVerdict::Reproduced if self.needs_same_output && self.has_other_output() => {
                 ReplayVerdict::Differed
             }
@@ -114,6 +121,10 @@ impl ReplayRecord {
         match self.output {
             Some(output) => output.write(object.name("output")),
             None => object.name("output").push_str("null"),
+        }
+        match &self.bundle {
+            Some(bundle) => bundle.write_json(object.name("bundle")),
+            None => object.string("bundle", None),
         }
         self.sandbox.write(object.name("sandbox"));
         object.string("started_at", self.started_at.as_str());

@@ -262,6 +262,7 @@ fn replay_record(player: &Player, child_exit: Exit) -> ReplayRecord {
         output: None,
         needs_same_output: false,
         outcome: player.outcome(),
+        bundle: None,
         sandbox: ReplaySandbox {
             isolation: "netns".into(),
             closed: vec!["network".into()],
@@ -328,7 +329,7 @@ fn the_record_of_a_replay() {
     let digest = player.run().digest().unwrap();
     let json = replay_record(&player, Exit::Code(7)).to_json();
     let expected = format!(
-        r#"{{"replay_of":{{"run_id":"0196c9a2-0000-7000-8000-000000000001","format":"rer-artifact/0.2","digest":"{digest}"}},"verdict":"missing-dependency","child_exit":7,"child_signal":null,"recorded_exit":0,"recorded_signal":null,"levels":{{"exact":1,"ids":0,"moved":0,"tools":0,"position":0}},"found_by":"request","hits":1,"differing":[],"missed":1,"misses":[{{"code":"E_REPLAY_MISSING_DEPENDENCY","provider":"openai","method":"POST","path":"/v1/chat/completions","model":"gpt-5","match_key":"{key}","asked":1,"cause":"unknown","closest":{{"step_id":"s1","served":false,"distance":1,"differences":[{{"at":"$.messages[0].content","recorded":"\"hello\"","asked":"\"hullo\""}}],"hints":[]}}}}],"unused":[{{"step_id":"s1","model":"gpt-5","label":"POST /v1/chat/completions","side_call":false}},{{"step_id":"s3","model":"gpt-5","label":"POST /v1/embeddings","side_call":false}}],"ambiguous":0,"rebuilt":0,"output":null,"sandbox":{{"rung":"netns","closed":["network"],"open":[],"why":null}},"started_at":"2026-05-13T12:00:00Z","ended_at":"2026-05-13T12:00:01Z"}}"#
+        r#"{{"replay_of":{{"run_id":"0196c9a2-0000-7000-8000-000000000001","format":"rer-artifact/0.2","digest":"{digest}"}},"verdict":"missing-dependency","child_exit":7,"child_signal":null,"recorded_exit":0,"recorded_signal":null,"levels":{{"exact":1,"ids":0,"moved":0,"tools":0,"position":0}},"found_by":"request","hits":1,"differing":[],"missed":1,"misses":[{{"code":"E_REPLAY_MISSING_DEPENDENCY","provider":"openai","method":"POST","path":"/v1/chat/completions","model":"gpt-5","match_key":"{key}","asked":1,"cause":"unknown","closest":{{"step_id":"s1","served":false,"distance":1,"differences":[{{"at":"$.messages[0].content","recorded":"\"hello\"","asked":"\"hullo\""}}],"hints":[]}}}}],"unused":[{{"step_id":"s1","model":"gpt-5","label":"POST /v1/chat/completions","side_call":false}},{{"step_id":"s3","model":"gpt-5","label":"POST /v1/embeddings","side_call":false}}],"ambiguous":0,"rebuilt":0,"output":null,"bundle":null,"sandbox":{{"rung":"netns","closed":["network"],"open":[],"why":null}},"started_at":"2026-05-13T12:00:00Z","ended_at":"2026-05-13T12:00:01Z"}}"#
     );
     assert_eq!(json, expected);
     assert!(Value::parse(json.as_bytes(), &Limits::default()).is_ok());

@@ -1,13 +1,24 @@
-//! `run.json` and `summary.json`: the outcome of a run, as the tool that reads Replay Bundles (`assay`) writes
-//! it.
+//! `run.json`, `summary.json`, `junit.xml` and `sarif.json`: the outcome of a run, as the tool that reads Replay Bundles (`assay`)
+//! writes it.
 //!
 //! That tool runs test suites. Each step that called a model stands for one test, which passes if the model
-//! answered. Prompts and answers are in the trace of the bundle and are not repeated here.
+//! answered. Prompts and answers are in the trace of the bundle and are not repeated here. `bundled_outcome` reads such files. Start
+//! reading at [`AssayReport`].
+
+mod junit;
+mod sarif;
 
 use reenact_json::print::{self, PrintObjectWriter};
 use reenact_json::{Digest, Value};
 
+use crate::bundled_outcome::{OUTCOME_UNKNOWN, RUN_FAILED};
 use crate::run::Run;
+
+pub use junit::is_junit_of_replay;
+pub use sarif::is_sarif_of_replay;
+
+/// Name of the test suite in reports on a run that was recorded.
+pub const SUITE: &str = "reenact";
 
 /// Outcome of a run or of its replay, as `assay` reports one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,6 +35,8 @@ pub struct AssayReport {
     pub reason_code: &'static str,
     /// Error message.
     pub message: Option<String>,
+    /// Command to type next, if there is one.
+    pub next_step: Option<String>,
     /// Program that writes the report: `reenact/<version>`.
     pub producer: String,
     /// Digest of the run's envelope.
@@ -60,13 +73,13 @@ pub struct AssayTestResult {
     pub id: String,
     /// Status of the step.
     pub status: AssayTestStatus,
-    /// Error message; empty if the step passed.
+    /// Error message, or what is to be said of a step that passed; empty if there is nothing.
     pub message: String,
     /// Duration of the step in milliseconds, if known.
     pub milliseconds: Option<u64>,
 }
 
-/// Status of a step that stands for a test.
+/// Status of a test, or of a step that stands for one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AssayTestStatus {
     /// The model answered completely, with a status below 400.
@@ -75,16 +88,44 @@ pub enum AssayTestStatus {
     Fail,
     /// The answer is missing, incomplete or an error.
     Error,
+    /// The test was not run.
+    Skipped,
+    /// The test passed with a warning.
+    Warn,
+    /// The test passed at last, after it had failed.
+    Flaky,
+    /// The test passes and fails by chance.
+    Unstable,
+    /// The test could not be run, and its policy lets it pass.
+    AllowedOnError,
 }
 
 impl AssayTestStatus {
+    /// All statuses, each with the word that `run.json` has for it.
+    const WORDS: [(Self, &'static str); 8] = [
+        (Self::Pass, "pass"),
+        (Self::Fail, "fail"),
+        (Self::Error, "error"),
+        (Self::Skipped, "skipped"),
+        (Self::Warn, "warn"),
+        (Self::Flaky, "flaky"),
+        (Self::Unstable, "unstable"),
+        (Self::AllowedOnError, "allowed_on_error"),
+    ];
+
     /// Returns the word that `run.json` has for the status.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Pass => "pass",
-            Self::Fail => "fail",
-            Self::Error => "error",
-        }
+    pub fn name(self) -> &'static str {
+        Self::WORDS.iter().find(|(status, _)| *status == self).map_or("error", |(_, word)| word)
+    }
+
+    /// Returns the status that a word of `run.json` means; `None` for an unknown word.
+    pub fn of_name(word: &str) -> Option<Self> {
+        Self::WORDS.iter().find(|(_, known)| *known == word).map(|(status, _)| *status)
+    }
+
+    /// Returns true for a test that passed, but not as it should.
+    fn is_warning(self) -> bool {
+        matches!(self, Self::Warn | Self::Flaky | Self::AllowedOnError)
     }
 }
 
@@ -95,6 +136,12 @@ pub struct ReplayedBundle {
     pub bundle_digest: Option<Digest>,
     /// Id of the run in the bundle, if the bundle names one. Untrusted text.
     pub source_run_id: Option<String>,
+    /// True if requests could go to their vendors.
+    pub is_live: bool,
+    /// True if the kernel cut off the network, false if nothing did; `None` if nothing was run.
+    pub is_hermetic: Option<bool>,
+    /// Seeds that were given in place of those in the bundle, by the names that the manifest has for them.
+    pub seed_overrides: Vec<(&'static str, String)>,
 }
 
 impl AssayReport {
@@ -108,8 +155,8 @@ impl AssayReport {
         let (exit_code, reason_code, message) = match (exit_code, said.as_deref()) {
             (Some(exit_code), _) => (exit_code, "", None),
             (None, Some("completed" | "Success" | "success")) => (0, "", None),
-            (None, Some(_)) => (1, "E_RUN_FAILED", Some("the run failed, and no exit code is recorded")),
-            (None, None) => (1, "E_OUTCOME_UNKNOWN", Some("the record does not tell how the run ended")),
+            (None, Some(_)) => (1, RUN_FAILED, Some("the run failed, and no exit code is recorded")),
+            (None, None) => (1, OUTCOME_UNKNOWN, Some("the record does not tell how the run ended")),
         };
         let envelope = run.started().and_then(|started| started.member("envelope_hash")?.string());
         let mut results = Vec::new();
@@ -136,7 +183,7 @@ impl AssayReport {
         }
         Self {
             run_id: Some(run.id().to_owned()),
-            suite: "reenact".to_owned(),
+            suite: SUITE.to_owned(),
             results,
             exit_code,
             reason_code,
@@ -172,6 +219,9 @@ impl AssayReport {
         if let Some(message) = &self.message {
             resolution.string("message", message.as_str());
         }
+        if let Some(next_step) = &self.next_step {
+            resolution.string("next_step", next_step.as_str());
+        }
         resolution.close();
         if let Some(replay) = &self.replay {
             let mut provenance = PrintObjectWriter::open(object.name("provenance"));
@@ -192,6 +242,9 @@ impl AssayReport {
         if let Some(message) = &self.message {
             object.string("message", message.as_str());
         }
+        if let Some(next_step) = &self.next_step {
+            object.string("next_step", next_step.as_str());
+        }
         let mut provenance = PrintObjectWriter::open(object.name("provenance"));
         provenance.string("assay_version", self.producer.as_str());
         provenance.string("verify_mode", "enabled");
@@ -206,10 +259,19 @@ impl AssayReport {
             replay.write(&mut provenance);
         }
         provenance.close();
-        let passed = self.results.iter().filter(|result| result.status == AssayTestStatus::Pass).count();
+        let count =
+            |is: fn(AssayTestStatus) -> bool| self.results.iter().filter(|result| is(result.status)).count();
+        let passed = count(|status| status == AssayTestStatus::Pass);
+        let skipped = count(|status| status == AssayTestStatus::Skipped);
+        let warned = count(AssayTestStatus::is_warning);
         let mut results = PrintObjectWriter::open(object.name("results"));
         results.name("passed").push_str(&passed.to_string());
-        results.name("failed").push_str(&(self.results.len() - passed).to_string());
+        results.name("failed").push_str(&(self.results.len() - passed - warned - skipped).to_string());
+        for (name, number) in [("warned", warned), ("skipped", skipped)] {
+            if number > 0 {
+                results.name(name).push_str(&number.to_string());
+            }
+        }
         results.name("total").push_str(&self.results.len().to_string());
         results.close();
         let mut seeds = PrintObjectWriter::open(object.name("seeds"));
@@ -242,8 +304,18 @@ impl ReplayedBundle {
         provenance.boolean("replay", true);
         let digest = self.bundle_digest.map_or("unknown".to_owned(), |digest| digest.to_string());
         provenance.string("bundle_digest", format!("sha256:{digest}").as_str());
-        provenance.string("replay_mode", "offline");
+        provenance.string("replay_mode", if self.is_live { "live" } else { "offline" });
         provenance.string("source_run_id", self.source_run_id.as_deref());
+        if let Some(is_hermetic) = self.is_hermetic {
+            provenance.boolean("hermetic", is_hermetic);
+        }
+        if !self.seed_overrides.is_empty() {
+            let mut overrides = PrintObjectWriter::open(provenance.name("seed_overrides"));
+            for (name, seed) in &self.seed_overrides {
+                overrides.string(name, seed.as_str());
+            }
+            overrides.close();
+        }
     }
 }
 

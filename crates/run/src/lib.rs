@@ -21,7 +21,8 @@
 //! | [`timeline`] | the steps of a run and their facts, for every output |
 //! | [`summary`] | counts, models, tokens, costs, time |
 //! | [`surroundings`] | agent, folders, repository, input, output, changed files, connections |
-//! | [`assay_report`] | `run.json` and `summary.json`, as the tool that reads Replay Bundles writes them |
+//! | [`assay_report`] | `run.json`, `summary.json`, `junit.xml` and `sarif.json`, as the tool that reads Replay Bundles writes them |
+//! | [`bundled_outcome`] | what these files say in a bundle: exit code and tests, and how two of them differ |
 //! | [`convert`] | records of other formats as RER, and RER as others, with a list of losses |
 //! | [`redact`] | withholding of payloads after they were recorded |
 //! | [`text_rule`] | any JSON of a format's profile as JSON that RFC 8785 can carry, and back |
@@ -31,6 +32,7 @@
 
 pub mod assay_report;
 pub mod body;
+pub mod bundled_outcome;
 pub mod convert;
 pub mod event;
 mod event_index;
@@ -49,6 +51,7 @@ pub mod timeline;
 pub mod tool;
 pub mod unreadable;
 
+pub use bundled_outcome::BundledOutcome;
 pub use event::{Event, EventPayload};
 pub use exchange::{
     AnswerDetail, Exchange, ExchangeAnswer, ExchangeKind, ExchangeRequest, ExchangeRequestBody,

@@ -116,12 +116,6 @@ fn a_bundle_by_its_trace_with_run_and_summary() {
         assert!(provenance.member("bundle_digest").unwrap().is_string(&format!("sha256:{digest}")));
         assert!(provenance.member("source_run_id").unwrap().is_null());
     }
-    // Without a command the answers are only checked.
-    project.run(&["replay", "--bundle", &name]).expect(
-        0,
-        "",
-        "reenact: bundle.tar.gz: 1 recorded answers can be given; nothing was run: give the command after --\n",
-    );
 }
 
 #[test]
@@ -159,7 +153,7 @@ fn what_others_have_written_is_not_replaced() {
     let torn = write_file(&project, "torn.tar.gz", "no bundle");
     let theirs = "{\"results\":[]}\n";
     write_file(&project, "summary.json", theirs);
-    let refused = "reenact: summary.json: what is here under this name was not written by a replay, and is not replaced: move it, or replay in another folder\n";
+    let refused = "reenact: summary.json: what is here under this name was not written by a replay, and is not replaced: move it, or name a folder for the results with --reports DIR\n";
     let marked = ["sh", "-c", "echo ran > ran"];
     project.run(&[&["replay", "--bundle", &name, "--"], &marked[..]].concat()).expect(2, "", refused);
     project.run(&["replay", "--bundle", &name]).expect(2, "", refused);
@@ -168,10 +162,14 @@ fn what_others_have_written_is_not_replaced() {
     for none in ["run.json", "ran"] {
         assert!(!project.folder.path().join(none).exists(), "{none}");
     }
+    // The results of a run are not those of a replay.
+    write_file(&project, "summary.json", r#"{"reason_code_version":1,"schema":"assay.run_summary.v1"}"#);
+    project.run(&["replay", "--bundle", &name]).expect(2, "", refused);
     // Outputs of a replay are replaced by the next one.
-    write_file(&project, "summary.json", r#"{"reason_code_version":1}"#);
+    write_file(&project, "summary.json", r#"{"provenance":{"replay":true}}"#);
     for _ in 0..2 {
-        assert_eq!(project.run(&["replay", "--bundle", &name]).code, Some(0));
+        let again = project.run(&["replay", "--bundle", &name, "--", REENACT, "demo-agent"]);
+        assert_eq!(again.code, Some(0), "{}", again.stderr);
     }
     assert!(read_file(&project, "run.json").starts_with(b"{\"run_id\":"));
 }

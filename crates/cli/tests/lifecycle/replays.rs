@@ -170,7 +170,7 @@ fn the_result_as_json_and_on_disk() {
     let replayed = project.run(&["replay", "last", "--json", "--", REENACT, "demo-agent"]);
     replayed.expect(
         0,
-        "{\"replay_of\":{\"run_id\":\"[..]\",\"format\":\"rer-artifact/0.2\",\"digest\":\"[..]\"},\"verdict\":\"reproduced\",\"child_exit\":0,\"child_signal\":null,\"recorded_exit\":0,\"recorded_signal\":null,\"levels\":{\"exact\":4,\"ids\":0,\"moved\":0,\"tools\":0,\"position\":0},\"found_by\":\"request\",\"hits\":4,\"differing\":[],\"missed\":0,\"misses\":[],\"unused\":[],\"ambiguous\":0,\"rebuilt\":0,\"output\":{\"recorded\":\"[..]\",\"now\":\"[..]\",\"same\":true},\"sandbox\":{[..]},[..]}\n",
+        "{\"replay_of\":{\"run_id\":\"[..]\",\"format\":\"rer-artifact/0.2\",\"digest\":\"[..]\"},\"verdict\":\"reproduced\",\"child_exit\":0,\"child_signal\":null,\"recorded_exit\":0,\"recorded_signal\":null,\"levels\":{\"exact\":4,\"ids\":0,\"moved\":0,\"tools\":0,\"position\":0},\"found_by\":\"request\",\"hits\":4,\"differing\":[],\"missed\":0,\"misses\":[],\"unused\":[],\"ambiguous\":0,\"rebuilt\":0,\"output\":{\"recorded\":\"[..]\",\"now\":\"[..]\",\"same\":true},\"bundle\":null,\"sandbox\":{[..]},[..]}\n",
         &format!("...\n{}", recorded.stdout),
     );
     let kept = project.recorded_files();

@@ -26,12 +26,14 @@ use reenact_wire::{Endpoint, ModelAnswer, VENDORS, Vendor, exchange};
 use super::RunReader;
 use super::replay_jsonl::lines;
 use super::rer::read_status;
+use crate::bundled_outcome::BundledOutcome;
 use crate::convert::loss;
 use crate::event::Event;
 use crate::event_index::{ByteSpan, EventIndexBuilder, Pairing, ScannedEvent};
 use crate::exchange::{AnswerDetail, ExchangeAnswer, ExchangeRequest, ExchangeRequestBody};
 use crate::open::NotARun;
-use crate::run::{Producer, RunInner, RunParts};
+use crate::reported_outcome::ReportedOutcome;
+use crate::run::{Producer, Run, RunInner, RunParts};
 use crate::tool::{JsonText, RecordedToolCall, RecordedToolResult};
 use crate::unreadable::{UnreadablePayload, optional_text, pick_members, required, required_text};
 
@@ -480,5 +482,10 @@ impl RunReader for ReplayBundleRunReader {
 
     fn tool_result<'v>(&self, item: Value<'v>) -> Result<RecordedToolResult<'v>, UnreadablePayload> {
         tool_result(item)
+    }
+
+    fn outcome(&self, run: &Run) -> ReportedOutcome {
+        let exit = BundledOutcome::of(run).and_then(|outcome| outcome.exit);
+        ReportedOutcome { exit, ..ReportedOutcome::default() }
     }
 }

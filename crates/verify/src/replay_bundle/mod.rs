@@ -22,6 +22,8 @@ mod window;
 pub use crate::members::MemberCopies;
 pub use checks::verify;
 pub use leak::{Leak, masked};
+#[cfg(feature = "disk")]
+pub(crate) use snapshot::CopyingReader;
 pub use snapshot::{BundleSnapshot, MemberFacts, SnapshotFault};
 
 use reenact_formats::FormatId;

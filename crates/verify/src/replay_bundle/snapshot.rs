@@ -297,11 +297,11 @@ fn container_name(container: Container) -> &'static str {
 }
 
 /// Reader that writes a copy of everything that is read through it.
-struct CopyingReader<'a, R> {
+pub(crate) struct CopyingReader<'a, R> {
     /// Source of the bytes.
-    inner: &'a mut R,
+    pub(crate) inner: &'a mut R,
     /// Writer that receives the same bytes.
-    copy: Box<dyn Write>,
+    pub(crate) copy: Box<dyn Write>,
 }
 
 impl<R: Read> Read for CopyingReader<'_, R> {

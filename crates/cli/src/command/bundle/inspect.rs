@@ -4,6 +4,7 @@
 //! run.tar.gz  replay-bundle/1
 //!   written by    reenact/0.1.0
 //!   trace file    files/trace.jsonl
+//!   recorded      exit 0, 1 of 2 tests passed
 //!   coverage      1 of 2 tests can be replayed
 //!                 not invoice_judged: no judge was reachable
 //!   bytes  sha256                                                            name
@@ -20,10 +21,12 @@ use reenact_formats::replay_bundle::manifest::{OutputsView, SeedsView};
 use reenact_formats::replay_bundle::{CoverageView, ManifestView, manifest_limits};
 use reenact_json::print::{self, PrintObjectWriter};
 use reenact_json::{Shown, Value, ValueKind};
+use reenact_run::BundledOutcome;
 use reenact_verify::render::{self, Tone};
 use reenact_verify::replay_bundle::{BundleSnapshot, MemberFacts, masked};
 use reenact_verify::{Demands, Keys, Report};
 
+use super::outcome::ReportCopies;
 use super::{BundleKind, BundleSource, complete_snapshot, unreadable};
 use crate::output::{self, CommandError};
 use crate::runs::{self, KeyFileArgs};
@@ -90,15 +93,15 @@ impl InspectRequest {
 
 /// Prints the content of a Replay Bundle, with the verdict. The exit code is 1 if a check fails.
 pub(super) fn replay_bundle(source: &BundleSource<'_>, request: &InspectRequest) -> Result<u8, CommandError> {
-    let (snapshot, report) = complete_snapshot(source, &mut |_| Ok(None))?;
+    let mut reports = ReportCopies::new();
+    let (snapshot, report) = complete_snapshot(source, &mut |name| Ok(reports.writer_for(name)))?;
     let manifest = masked(snapshot.manifest().unwrap_or_default());
     // A manifest that cannot be parsed is shown as empty; the report says why.
     let document = Value::parse(&manifest, &manifest_limits()).ok();
     let target = source.path.to_string_lossy();
-    output::print(&match request.json {
-        true => as_json(&target, document, &snapshot, &report),
-        false => as_text(&target, document, &snapshot, &report),
-    })?;
+    let outcome = reports.outcome(&document.map_or_else(ManifestView::default, ManifestView::of));
+    let print = if request.json { as_json } else { as_text };
+    output::print(&print(&target, document, outcome.as_ref(), &snapshot, &report))?;
     Ok(request.exit_code(&target, &report))
 }
 
@@ -108,7 +111,13 @@ fn is_listed(manifest: &ManifestView<'_>, name: &str) -> Option<bool> {
 }
 
 /// Returns the content as text for people. Members of the manifest that are missing or of the wrong type have no line.
-fn as_text(target: &str, document: Option<Value<'_>>, snapshot: &BundleSnapshot, report: &Report) -> String {
+fn as_text(
+    target: &str,
+    document: Option<Value<'_>>,
+    outcome: Option<&BundledOutcome>,
+    snapshot: &BundleSnapshot,
+    report: &Report,
+) -> String {
     let title = Shown::whole(target).to_string();
     let mut text = format!("{}  {}\n", output::paint(Tone::Title, &title), report.format);
     let manifest = document.map_or_else(ManifestView::default, ManifestView::of);
@@ -136,6 +145,7 @@ fn as_text(target: &str, document: Option<Value<'_>>, snapshot: &BundleSnapshot,
     if let Some(outputs) = manifest.outputs.map(OutputsView::of) {
         outputs.named().for_each(|(name, path)| line(name, string(Some(path))));
     }
+    line("recorded", outcome.map(ToString::to_string));
     if let Some(seeds) = manifest.seeds.map(SeedsView::of) {
         line("order seed", string(seeds.order_seed));
         line("judge seed", string(seeds.judge_seed));
@@ -190,7 +200,13 @@ fn members_text(manifest: &ManifestView<'_>, snapshot: &BundleSnapshot, text: &m
 }
 
 /// Returns the content as one line of JSON. The manifest is in it as a whole, masked; `null` if it cannot be parsed.
-fn as_json(target: &str, document: Option<Value<'_>>, snapshot: &BundleSnapshot, report: &Report) -> String {
+fn as_json(
+    target: &str,
+    document: Option<Value<'_>>,
+    outcome: Option<&BundledOutcome>,
+    snapshot: &BundleSnapshot,
+    report: &Report,
+) -> String {
     let manifest = document.map_or_else(ManifestView::default, ManifestView::of);
     let mut line = String::new();
     let mut object = PrintObjectWriter::open(&mut line);
@@ -222,6 +238,10 @@ fn as_json(target: &str, document: Option<Value<'_>>, snapshot: &BundleSnapshot,
         member.boolean("cassette_fingerprint", facts.is_fingerprint_right);
         member.close();
     });
+    match outcome {
+        Some(outcome) => outcome.write_json(object.name("outcome")),
+        None => object.string("outcome", None),
+    }
     match manifest.replay_coverage.map(CoverageView::of) {
         None => object.name("coverage").push_str("null"),
         Some(coverage) => {

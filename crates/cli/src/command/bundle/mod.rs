@@ -4,6 +4,7 @@
 
 mod extract;
 mod inspect;
+mod outcome;
 mod rer;
 mod source;
 mod verify;

@@ -22,9 +22,9 @@ use reenact_gateway::{
 use reenact_json::Shown;
 use reenact_json::print::PrintObjectWriter;
 use reenact_record::{Durability, EventWriter, ForkMode, PolicyMode, RecordedParent};
-use reenact_replay::{MatchLevel, Player, PlayerRequest};
+use reenact_replay::{MatchLevel, Player, PlayerRequest, ReplayOutcome};
 use reenact_run::timeline::StepAction;
-use reenact_run::{Run, Timeline};
+use reenact_run::{Exit, Run, Timeline};
 use reenact_wire::price::PriceTable;
 
 use super::answers::served_reply;
@@ -44,7 +44,7 @@ use crate::{child, quantity, runtime, settings, vendors};
 #[derive(clap::Args)]
 pub(super) struct ForkArgs {
     /// Let requests that the record does not answer go to their vendors, with your keys, and record all of it as a new run
-    #[arg(long, conflicts_with_all = ["bundle", "from", "pass_exit", "pace", "accept"])]
+    #[arg(long, conflicts_with_all = ["from", "pass_exit", "pace", "accept"])]
     live: bool,
 
     /// Give recorded answers up to this step, let every later request go to its vendor, and record all of it as a new run
@@ -87,6 +87,16 @@ struct ForkPoint {
     mode: ForkMode,
     /// Step of the parent: the last one that may be answered from its record, or the one whose answer is replaced. Untrusted text.
     step_id: String,
+}
+
+/// End of a run that went on from its record.
+pub(super) struct ForkEnd {
+    /// Exit code of this program.
+    pub(super) code: u8,
+    /// Exit of the command.
+    pub(super) exit: Exit,
+    /// Answers that were given from the record.
+    pub(super) outcome: ReplayOutcome,
 }
 
 /// Everything that a run which goes on from another one needs beside the replay.
@@ -276,7 +286,7 @@ fn step_of_exchange(run: &Run, name: &str) -> Result<String, CommandError> {
 }
 
 impl ReplayArgs {
-    /// Runs a command on the answers of a run and on, records it as a new run, and returns the command's exit code. `name` is printable.
+    /// Runs a command on the answers of a run and on, records it as a new run, and returns how that ended. `name` is printable.
     ///
     /// # Errors
     ///
@@ -287,7 +297,7 @@ impl ReplayArgs {
         found: &OpenedRun,
         name: &str,
         command: Vec<OsString>,
-    ) -> Result<u8, CommandError> {
+    ) -> Result<ForkEnd, CommandError> {
         let run = &found.run;
         let settings::ProjectSettings { redaction, replay: project, envelope, .. } =
             settings::load_current()?;
@@ -368,6 +378,7 @@ impl ReplayArgs {
             token,
             player: Arc::clone(&player),
             known_env: redaction.known_env.clone(),
+            seeds: self.seeds(run),
             hashes_output: true,
             #[cfg(unix)]
             input: super::input::ReplayedInput::of(run),
@@ -392,15 +403,18 @@ impl ReplayArgs {
         };
         let files = files.and_then(|before| before.changes());
         let sealed = record::seal(recorder, &finished, files, &signing, None, false)?;
-        self.report_fork(&player, &point, run, &finished, &sealed)
+        // Some formats have no ids of runs.
+        let parent = if run.id().is_empty() { name.to_owned() } else { Shown::new(run.id()).to_string() };
+        let code = self.report_fork(&player, &point, &parent, &finished, &sealed)?;
+        Ok(ForkEnd { code, exit: finished.exit, outcome: player.outcome() })
     }
 
-    /// Prints the summary of a run that went on from another one, and returns the exit code.
+    /// Prints the summary of a run that went on from another one, and returns the exit code. `parent` is printable.
     fn report_fork(
         &self,
         player: &Player,
         point: &ForkPoint,
-        parent: &Run,
+        parent: &str,
         finished: &FinishedAgent,
         sealed: &SealedRun,
     ) -> Result<u8, CommandError> {
@@ -434,8 +448,7 @@ impl ReplayArgs {
                 short_id(sealed.artifact.run_id)
             ));
             output::print_notice(&format!(
-                "its parent is {} ({} step {}); next: reenact show last, reenact runs tree last",
-                Shown::new(parent.id()),
+                "its parent is {parent} ({} step {}); next: reenact show last, reenact runs tree last",
                 show::fork_words(Some(point.mode)),
                 Shown::new(&point.step_id)
             ));

@@ -194,6 +194,10 @@ impl ReplayArgs {
         let report = reenact_gateway::report_url(address, &setup.token);
         environment.retain(|(name, _)| name != vendors::REPORT_URL_VARIABLE);
         environment.push((vendors::REPORT_URL_VARIABLE.into(), report.into()));
+        for (name, seed) in setup.seeds.variables() {
+            environment.retain(|(known, _)| known != name);
+            environment.push((name.into(), seed.into()));
+        }
         setup.player.add_secret(player::rule::KNOWN, setup.token.as_str().as_bytes());
         let none = vendors::KeptCredentials::default();
         let kept = setup.fork.as_ref().map_or(&none, |fork| &fork.kept);

@@ -30,7 +30,6 @@ mod trust;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::ValueHint;
@@ -44,6 +43,7 @@ use reenact_run::{EventType, Exit, FormatId, Run, UnreadablePayload};
 use reenact_sandbox::{Isolation, SandboxReport};
 use reenact_secrets::RulePack;
 
+use self::bundle::{ReplayBundleArgs, ReplaySeeds};
 use self::fork::{ForkArgs, ForkSetup};
 use self::launch::RunningAgent;
 use self::matching::MatchArgs;
@@ -73,18 +73,8 @@ pub(crate) struct ReplayArgs {
     #[arg(value_name = "RUN", default_value = "last")]
     pub(super) run: OsString,
 
-    /// A Replay Bundle: also write run.json and summary.json here, which say where they come from. Without a command the bundle is
-    /// only looked through for all that a replay needs
-    #[arg(long, value_name = "B", conflicts_with = "run")]
-    bundle: Option<PathBuf>,
-
-    /// The trace of a bundle that holds only its digest
-    #[arg(long, value_name = "F", requires = "bundle", conflicts_with = "run")]
-    trace: Option<PathBuf>,
-
-    /// The config of a bundle that holds only its digest
-    #[arg(long, value_name = "F", requires = "bundle", conflicts_with = "run")]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    bundle: ReplayBundleArgs,
 
     /// What to do where the kernel gives no sandbox: require (ask at a terminal, else stop), auto (say so and go on with the whole
     /// network), off (use none)
@@ -184,6 +174,8 @@ struct ReplaySetup {
     token: GatewayToken,
     /// Variables whose values the project has masked (`redaction.known_env`).
     known_env: Vec<String>,
+    /// Seeds of a Replay Bundle, which the command is given.
+    seeds: ReplaySeeds,
     /// True if what the agent pipes out is hashed: the record has a digest to compare with, or a new run is recorded.
     hashes_output: bool,
     /// Recorded standard input of the agent.
@@ -196,10 +188,10 @@ struct ReplaySetup {
 impl ReplayArgs {
     /// Replays the run or the bundle that is named.
     pub(crate) fn run(&self) -> Result<u8, CommandError> {
-        if let Some(path) = &self.bundle {
-            return self.run_bundle(path);
-        }
         self.fork.check()?;
+        if self.names_bundle() {
+            return self.run_bundle();
+        }
         let found = runs::open(&self.run, &self.keys)?;
         let name = found.path.to_string_lossy();
         let name = Shown::whole(&name).to_string();
@@ -207,10 +199,14 @@ impl ReplayArgs {
             return self.play_steps(&found, &name);
         }
         self.check_record(&name, &found.report)?;
+        if found.run.payload_format() == FormatId::ReplayBundle && !self.fork.is_asked() {
+            return self.run_unreported_bundle(&found, &name);
+        }
+        self.require_no_bundle_options()?;
         self.require_exchanges(&found.run, &name)?;
         let command = self.chosen_command(&found, &name)?;
         if self.fork.is_asked() {
-            return self.run_fork(&found, &name, command);
+            return self.run_fork(&found, &name, command).map(|end| end.code);
         }
         let (record, enforcement) = self.replay_run(&found.run, &name, command)?;
         self.report_result(&record, &enforcement)
@@ -261,6 +257,7 @@ impl ReplayArgs {
             token: GatewayToken::generate().map_err(|error| CommandError::impossible(error.to_string()))?,
             player: Arc::new(player.with_options(options)),
             known_env: redaction.known_env,
+            seeds: self.seeds(run),
             hashes_output: recorded_stdout.is_some(),
             #[cfg(unix)]
             input: input::ReplayedInput::of(run),
@@ -287,6 +284,7 @@ impl ReplayArgs {
             output,
             needs_same_output: self.same_output,
             outcome: player.outcome(),
+            bundle: None,
             sandbox: sandbox_record(&enforcement),
             started_at,
             ended_at: timestamp(clock.now()),

@@ -11,8 +11,8 @@ use reenact_replay::{self as replay, ReplayOutcome, ReplayRecord, ReplayVerdict,
 use reenact_run::FormatId;
 use reenact_sandbox::{Isolation, SandboxReport};
 
-use super::ReplayArgs;
 use super::matching::{self, found_by_phrase};
+use super::{ReplayArgs, bundle};
 use crate::output::{self, CommandError};
 use crate::{child, quantity, runs};
 
@@ -82,6 +82,9 @@ impl ReplayArgs {
         if let Some(unused) = unused_notice(unused) {
             output::print_notice(&unused);
         }
+        for notice in record.bundle.iter().flat_map(bundle::comparison_notices) {
+            output::print_notice(&notice);
+        }
         if *ambiguous > 0 {
             output::print_notice(&ambiguous_notice(*ambiguous, &record.format));
         }
@@ -113,6 +116,8 @@ impl ReplayArgs {
                 if let Some(recorded) = record.recorded_exit.filter(|recorded| *recorded != exit) {
                     why.push(format!("{exit}, recorded was {recorded}"));
                 }
+                why.extend(record.bundle.as_ref().and_then(bundle::failure_phrase));
+                why.extend(record.bundle.as_ref().and_then(bundle::differing_phrase));
                 if self.same_output && record.has_other_output() {
                     why.push("the output is not the recorded one".to_owned());
                 }

@@ -14,7 +14,7 @@ use reenact_formats::rer::envelope::money::Money;
 use reenact_json::Value;
 use reenact_json::print::{self, PrintObjectWriter};
 use reenact_run::timeline::{StepAction, TimelineStep};
-use reenact_run::{EventPayload, EventSource, Exchange, Exit, Run, ToolUse};
+use reenact_run::{BundledOutcome, EventPayload, EventSource, Exchange, Exit, Run, ToolUse};
 use reenact_verify::Report;
 use reenact_wire::price::PriceTable;
 
@@ -69,6 +69,9 @@ pub(in crate::command) fn write_facts(
     object.string("status", summary.status.as_deref());
     object.string("reason", summary.reason.as_deref());
     write_number(object, "exit_code", summary.exit.and_then(Exit::code));
+    if let Some(outcome) = BundledOutcome::of(run) {
+        outcome.write_json(object.name("outcome"));
+    }
     write_number(object, "events", Some(summary.events));
     write_number(object, "model_calls", Some(summary.model_calls));
     write_number(object, "tool_calls", Some(summary.tool_calls));

@@ -24,7 +24,7 @@ use reenact_run::run::Producer;
 use reenact_run::timeline::facts::{BlockedFacts, CallFacts, RecoveryMark};
 use reenact_run::timeline::{StepAction, TimelineStep};
 use reenact_run::{
-    EndedBy, Event, EventPayload, EventType, Exchange, Run, StandardInput, Summary, ToolUse,
+    BundledOutcome, EndedBy, Event, EventPayload, EventType, Exchange, Run, StandardInput, Summary, ToolUse,
     UnreadablePayload,
 };
 use reenact_verify::render::{self, Tone};
@@ -112,6 +112,9 @@ fn push_heading(found: &OpenedRun, summary: &Summary, text: &mut String) {
     if !summary.command.is_empty() {
         let command: Vec<String> = summary.command.iter().map(|word| Shown::new(word).to_string()).collect();
         let _ = writeln!(text, "command {}", command.join(" "));
+    }
+    if let Some(outcome) = BundledOutcome::of(&found.run) {
+        let _ = writeln!(text, "ended   recorded: {outcome}");
     }
     surroundings::push_heading(&found.run, text);
     let mut when = Vec::new();
