@@ -1,10 +1,12 @@
 //! `reenact share`: makes one file of a run for others, which is verified before it gets its name.
 //!
-//! `rer` makes RER bundles, `replay` makes Replay Bundles, `converted` the other formats; [`mod@format`] is their table.
+//! `rer` makes RER bundles, `replay` and `rebundle` make Replay Bundles, `converted` the other formats; [`mod@format`] is their table.
 //! Start reading at `ShareArgs::run`.
 
+mod bundle_extras;
 mod converted;
 mod format;
+mod rebundle;
 mod replay;
 mod rer;
 
@@ -20,9 +22,11 @@ use reenact_verify::{Keys, Options, verify};
 use crate::output::CommandError;
 use crate::runs;
 use crate::runs::KeyFileArgs;
+use bundle_extras::BundleExtraArgs;
 use format::{ShareFormat, ShareFormatParser};
 
-pub(super) use replay::{BundleExtras, ReplayBundle};
+pub(super) use bundle_extras::BundleExtras;
+pub(super) use replay::ReplayBundle;
 
 /// Make one file of a run for others: as proof, to replay, or in another format
 ///
@@ -54,17 +58,8 @@ pub(crate) struct ShareArgs {
     #[arg(long, value_name = "PATH")]
     out: Option<PathBuf>,
 
-    /// The config of the run, for a Replay Bundle
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-
-    /// A report of the run in JUnit's format, for a Replay Bundle
-    #[arg(long, value_name = "FILE")]
-    junit: Option<PathBuf>,
-
-    /// A report of the run in SARIF, for a Replay Bundle
-    #[arg(long, value_name = "FILE")]
-    sarif: Option<PathBuf>,
+    #[command(flatten)]
+    extras: BundleExtraArgs,
 
     /// A file that an event of the run says was written, for an RER bundle; may be given more than once
     #[arg(long, value_name = "FILE")]
@@ -91,21 +86,17 @@ impl ShareArgs {
 
     /// Refuses an option that the format has no use for.
     fn require_fitting_options(&self) -> Result<(), CommandError> {
+        let blob = (!self.blob.is_empty()).then_some("--blob");
         let given = [
-            ("--config", self.config.is_some(), ShareFormat::Replay),
-            ("--junit", self.junit.is_some(), ShareFormat::Replay),
-            ("--sarif", self.sarif.is_some(), ShareFormat::Replay),
-            ("--blob", !self.blob.is_empty(), ShareFormat::Rer),
+            (self.extras.first_given(), ShareFormat::Replay, "Replay Bundles (--as replay)"),
+            (blob, ShareFormat::Rer, "RER bundles (--as rer)"),
         ];
-        match given.into_iter().find(|(_, is_given, of)| *is_given && *of != self.form) {
-            None => Ok(()),
-            Some((name, _, ShareFormat::Rer)) => {
-                Err(CommandError::impossible(format!("{name} is for RER bundles (--as rer)")))
-            }
-            Some((name, ..)) => {
-                Err(CommandError::impossible(format!("{name} is for Replay Bundles (--as replay)")))
+        for (option, of, what) in given {
+            if let Some(option) = option.filter(|_| of != self.form) {
+                return Err(CommandError::impossible(format!("{option} is for {what}")));
             }
         }
+        Ok(())
     }
 
     /// Verifies the bytes of a bundle, and writes them to their file.
@@ -127,6 +118,9 @@ impl ShareArgs {
     fn destination(&self, run: &Run) -> Result<PathBuf, CommandError> {
         if let Some(out) = &self.out {
             return Ok(out.clone());
+        }
+        if run.id().is_empty() {
+            return Err(CommandError::impossible("the record does not name its run: name a file with --out"));
         }
         let id: RunId = run.id().parse().map_err(|_| {
             let id = Shown::new(run.id());
