@@ -22,6 +22,7 @@ mod lifecycle {
     mod policies;
     pub(crate) mod project;
     mod records;
+    mod replay_bundles;
     mod replays;
     mod run_names;
     mod runs;

@@ -26,7 +26,7 @@ use bundle_extras::BundleExtraArgs;
 use format::{ShareFormat, ShareFormatParser};
 
 pub(super) use bundle_extras::BundleExtras;
-pub(super) use replay::ReplayBundle;
+pub(super) use replay::{ReplayBundle, reproduce_command};
 
 /// Make one file of a run for others: as proof, to replay, or in another format
 ///
