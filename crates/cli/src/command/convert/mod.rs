@@ -19,6 +19,7 @@ use reenact_formats::FormatId;
 use reenact_json::Shown;
 use reenact_keys::{KeyName, SecretKey};
 
+use super::out_destination::OutDestination;
 use crate::config::UserConfig;
 use crate::output::{self, CommandError};
 use crate::runs;
@@ -49,7 +50,8 @@ pub(super) struct ConvertArgs {
     #[arg(long, value_name = "FORMAT", value_parser = target_format)]
     to: FormatId,
 
-    /// Where to write it; what is there already is left alone
+    /// Where to write it; what is there already is left alone. With - the file goes to standard output, and the report to
+    /// standard error
     #[arg(long, value_name = "PATH")]
     out: PathBuf,
 
@@ -103,6 +105,8 @@ impl ConvertArgs {
                 "--keep-source goes with --to rer: other formats have no place for it",
             ));
         }
+        let place = OutDestination::of(&self.out);
+        place.require_fitting(self.to)?;
         target::require_absent(&self.out)?;
         let key = if to_rer { Vec::new() } else { self.key.iter().map(PathBuf::from).collect() };
         let files = KeyFileArgs { key, hmac_key_file: self.hmac_key_file.clone() };
@@ -116,7 +120,7 @@ impl ConvertArgs {
             replaces: false,
         };
         let report = conversion.write(source, keys, || self.signing_key())?;
-        output::print(&if self.json { report.json() } else { report.text() })?;
+        place.print_report(&if self.json { report.json() } else { report.text() })?;
         match report.digest {
             Some(_) => Ok(0),
             None => Err(CommandError::refused("nothing was written: --deny-loss")),
