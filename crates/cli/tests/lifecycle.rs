@@ -27,6 +27,7 @@ mod lifecycle {
     mod run_names;
     mod runs;
     mod secrets;
+    mod share_forms;
     mod shares;
     mod shows;
     mod state_folder;

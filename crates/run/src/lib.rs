@@ -52,7 +52,7 @@ pub use exchange::{
     AnswerDetail, Exchange, ExchangeAnswer, ExchangeKind, ExchangeRequest, ExchangeRequestBody,
 };
 pub use exit::Exit;
-pub use open::{NamedFiles, NotARun, OpenedRecord, open, open_files, open_with};
+pub use open::{NamedFiles, NotARun, OpenedRecord, open, open_artifact, open_files, open_with};
 pub use reenact_formats::FormatId;
 pub use reenact_formats::rer::EventType;
 pub use reenact_formats::rer::payload::{Chunk, EndedBy, EventSource};

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use reenact_formats::FormatId;
 use reenact_json::Shown;
 
+use super::record::shell_quoted;
 use crate::output::{self, CommandError};
 
 /// Value of `--out`.
@@ -76,6 +77,14 @@ impl OutDestination {
         match self {
             Self::Path(path) => Shown::whole(&path.to_string_lossy()).to_string(),
             Self::StandardOutput => "standard output".into(),
+        }
+    }
+
+    /// Returns the name of the file for a command to type next.
+    pub(super) fn word(&self) -> String {
+        match self {
+            Self::Path(path) => shell_quoted(&path.to_string_lossy()),
+            Self::StandardOutput => "FILE".into(),
         }
     }
 

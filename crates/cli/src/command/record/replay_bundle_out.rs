@@ -15,6 +15,7 @@ use reenact_verify::Keys;
 use super::agent::FinishedAgent;
 use super::out_path::OutPath;
 use super::seal::SealedRun;
+use crate::command::out_destination::OutDestination;
 use crate::command::share::{BundleExtras, ReplayBundle, reproduce_command, require_intact};
 use crate::output::{self, CommandError};
 use crate::{quantity, runs};
@@ -103,7 +104,7 @@ impl ReplayBundleArgs {
             size: bundle.bytes.len() as u64,
             digest: Digest::of(&bundle.bytes),
             contents: bundle.contents(),
-            reproduce: reproduce_command(&path, run),
+            reproduce: reproduce_command(&OutDestination::Path(path.clone()), run),
             path,
             has_failed: false,
         })

@@ -17,7 +17,7 @@ use reenact_run::Run;
 use super::ShareArgs;
 use super::bundle_extras::BundleExtras;
 use super::replay::reproduce_command;
-use crate::output::{self, CommandError};
+use crate::output::CommandError;
 use crate::quantity;
 
 impl ShareArgs {
@@ -40,13 +40,12 @@ impl ShareArgs {
         let written = self.write_bundle(run, &again.bytes)?;
         let kept = kept_parts(run);
         let added = added_parts(extras);
-        let name = written.path.to_string_lossy();
-        let reproduce = reproduce_command(&written.path, run);
+        let reproduce = reproduce_command(&written.place, run);
         let RewrittenBundle { file_count, moved, .. } = again;
-        output::print(&if self.json {
+        written.place.print_report(&if self.json {
             let mut line = String::new();
             let mut object = PrintObjectWriter::open(&mut line);
-            object.string("out", name.as_ref());
+            object.string("out", written.path.to_string_lossy().as_ref());
             object.string("format", "replay-bundle/1");
             object.string("digest", format!("sha256:{}", written.digest).as_str());
             object.name("bytes").push_str(&written.size.to_string());
@@ -61,7 +60,7 @@ impl ShareArgs {
         } else {
             let mut text = format!(
                 "{} ({}): made of a Replay Bundle; {}, verified\n  kept: {}\n",
-                Shown::whole(&name),
+                written.place.shown(),
                 quantity::size(written.size),
                 quantity::count(file_count as u64, "file"),
                 kept.join(", "),

@@ -11,7 +11,6 @@
 //! gives the same bytes. A bundle that is made of a bundle is another matter: `rebundle`.
 
 use std::fmt::Write as _;
-use std::path::Path;
 
 use reenact_formats::FormatId;
 use reenact_formats::replay_bundle::new_manifest::{
@@ -30,9 +29,10 @@ use reenact_verify::Report;
 
 use super::ShareArgs;
 use super::bundle_extras::BundleExtras;
-use crate::command::record::{command_line, shell_quoted};
-use crate::output::{self, CommandError};
-use crate::sealed_record::require_verified;
+use super::withhold::{WithheldRun, withheld_lines, write_withheld};
+use crate::command::out_destination::OutDestination;
+use crate::command::record::command_line;
+use crate::output::CommandError;
 use crate::{quantity, runs};
 
 /// Version of this program, which the manifest names as its writer.
@@ -54,19 +54,23 @@ impl ReplayBundle {
     ///
     /// # Errors
     ///
-    /// If the run holds no exchange, or the writer of the format refuses a file.
+    /// If nothing of the run can be replayed, or the writer of the format refuses a file.
     pub(in crate::command) fn of(
         run: &Run,
         report: &Report,
         extras: &BundleExtras,
     ) -> Result<Self, CommandError> {
-        if run.exchanges().next().is_none() {
-            return Err(CommandError::impossible(
-                "the run holds no answers, so there is nothing to replay (E_NOTHING_RECORDED)",
-            ));
-        }
         let mut losses = Losses::new();
         let parts = bundle_parts(run, &mut losses);
+        if parts.coverage.complete.is_empty() && parts.cassettes.is_empty() {
+            let why = match parts.coverage.reason.values().next() {
+                Some(why) => format!("of no answer of the run enough is recorded ({})", Shown::new(why)),
+                None => "the run holds no answers".to_owned(),
+            };
+            return Err(CommandError::impossible(format!(
+                "{why}, so there is nothing to replay (E_NOTHING_RECORDED)"
+            )));
+        }
         let mut gate = AssayReport::of(run, VERSION);
         gate.trace_digest = Some(Digest::of(&parts.trace));
         let BundleSeeds { order_seed, judge_seed, .. } = &extras.seeds;
@@ -125,8 +129,8 @@ impl ShareArgs {
     ///
     /// If the record does not verify, or was imported from one that did not.
     pub(super) fn share_replay_bundle(&self) -> Result<u8, CommandError> {
-        let runs::OpenedRun { path, run, report } = runs::open(&self.run, &self.keys)?;
-        require_verified(&path, &report)?;
+        let WithheldRun { opened: runs::OpenedRun { path, run, report }, newly_withheld } =
+            WithheldRun::open(self)?;
         if run.is_imported() && !was_verified_on_import(&run) {
             let name = path.to_string_lossy();
             return Err(CommandError::refused(format!(
@@ -143,12 +147,11 @@ impl ShareArgs {
 
         let ReplayBundle { coverage, files, cassettes, .. } = &bundle;
         let (complete, incomplete) = (coverage.complete.len(), coverage.incomplete.len());
-        let name = written.path.to_string_lossy();
-        let reproduce = reproduce_command(&written.path, &run);
-        output::print(&if self.json {
+        let reproduce = reproduce_command(&written.place, &run);
+        written.place.print_report(&if self.json {
             let mut line = String::new();
             let mut object = PrintObjectWriter::open(&mut line);
-            object.string("out", name.as_ref());
+            object.string("out", written.path.to_string_lossy().as_ref());
             object.string("format", "replay-bundle/1");
             object.string("digest", format!("sha256:{}", written.digest).as_str());
             object.name("bytes").push_str(&written.size.to_string());
@@ -157,19 +160,21 @@ impl ShareArgs {
             object.name("complete").push_str(&complete.to_string());
             object.name("incomplete").push_str(&incomplete.to_string());
             object.string("reproduce", reproduce.as_str());
+            write_withheld(&newly_withheld, &mut object);
             object.close();
             line + "\n"
         } else {
-            let shown = Shown::whole(&name);
-            let mut text =
-                format!("{shown} ({}): {}; verified\n", quantity::size(written.size), bundle.contents());
+            let (shown, size) = (written.place.shown(), quantity::size(written.size));
+            let withheld = withheld_lines(&newly_withheld);
+            let mut text = format!("{shown} ({size}): {}; verified\n{withheld}", bundle.contents());
             for (id, why) in &coverage.reason {
                 let _ = writeln!(text, "  not in it: {}: {}", Shown::new(id), Shown::new(why));
             }
+            let what = if newly_withheld.is_empty() { "prompts" } else { "all other prompts" };
             let _ = writeln!(
                 text,
-                "prompts and answers are in it as they were recorded; see `reenact bundle inspect {}`",
-                shell_quoted(&name)
+                "{what} and answers are in it as they were recorded; see `reenact bundle inspect {}`",
+                written.place.word()
             );
             let _ = writeln!(text, "reproduce: {reproduce}");
             text
@@ -179,13 +184,9 @@ impl ShareArgs {
 }
 
 /// Returns the command that replays a bundle, with the recorded command of the run if it is known and short.
-pub(in crate::command) fn reproduce_command(bundle: &Path, run: &Run) -> String {
+pub(in crate::command) fn reproduce_command(bundle: &OutDestination, run: &Run) -> String {
     let command = run.summary().command;
-    format!(
-        "reenact replay --bundle {} -- {}",
-        shell_quoted(&bundle.to_string_lossy()),
-        command_line(&command)
-    )
+    format!("reenact replay --bundle {} -- {}", bundle.word(), command_line(&command))
 }
 
 /// Returns true if an imported record verified when it was imported, or was of a kind that has no proof.
