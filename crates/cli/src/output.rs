@@ -55,9 +55,22 @@ impl CommandError {
         let why = match error.kind() {
             io::ErrorKind::AlreadyExists => "there is such a file already; give another name".to_owned(),
             io::ErrorKind::NotFound => "there is no such folder; make it first".to_owned(),
-            _ => error.to_string(),
+            _ => write_failure(error),
         };
         Self::impossible(format!("{}: {why}", Shown::whole(&name)))
+    }
+}
+
+/// Returns the reason why a file could not be written: in plain words for the common cases, else the system's own.
+pub(crate) fn write_failure(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::IsADirectory => "that is a folder; name a file".into(),
+        io::ErrorKind::NotADirectory => "a part of that path is a file, not a folder".into(),
+        io::ErrorKind::PermissionDenied => "you may not write there".into(),
+        io::ErrorKind::StorageFull => "the disk is full".into(),
+        io::ErrorKind::ReadOnlyFilesystem => "that disk cannot be written to".into(),
+        io::ErrorKind::InvalidFilename => "that name is too long".into(),
+        _ => error.to_string(),
     }
 }
 

@@ -267,6 +267,7 @@ fn to_new_manifest(manifest: &ManifestView<'_>) -> NewManifest {
                 container_image_digest: text(runner.container_image_digest),
                 ci: runner.ci.and_then(|value| value.boolean()),
             }),
+            ..BundleToolchain::default()
         }),
         seeds: manifest.seeds.map(SeedsView::of).map(|seeds| BundleSeeds {
             seed_version: seeds.seed_version.and_then(|value| u32::try_from(value.unsigned_integer()?).ok()),

@@ -57,7 +57,7 @@ pub use exchange::{
     AnswerDetail, Exchange, ExchangeAnswer, ExchangeKind, ExchangeRequest, ExchangeRequestBody,
 };
 pub use exit::Exit;
-pub use open::{NamedFiles, NotARun, OpenedRecord, open, open_files, open_with};
+pub use open::{NamedFiles, NotARun, OpenedRecord, open, open_artifact, open_files, open_with};
 pub use reader::foreign_payload::ForeignPayload;
 pub use reenact_formats::FormatId;
 pub use reenact_formats::rer::EventType;

@@ -86,6 +86,15 @@ pub fn open_files(files: NamedFiles, keys: &Keys, options: &Options) -> OpenedRe
     OpenedRecord { run, report }
 }
 
+/// Opens and verifies an RER artifact by itself, with files that its bodies lie in: those of the bundle that it was taken
+/// from, each by its name there.
+pub fn open_artifact(artifact: Vec<u8>, files: NamedFiles, keys: &Keys, options: &Options) -> OpenedRecord {
+    let report = verify(&artifact, keys, options);
+    let run = read_with_files(FormatId::Rer, artifact, files, options);
+    let run = run.map(|(parts, bytes)| Run::new(parts, bytes, &report));
+    OpenedRecord { run, report }
+}
+
 /// Parts of a run, and the bytes that they point into.
 type RunPartsResult = Result<(RunParts, Vec<u8>), NotARun>;
 

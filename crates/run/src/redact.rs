@@ -62,9 +62,7 @@ impl RedactionChoice {
             return Some(RedactionReason::Event);
         }
         let name = event.event_type.and_then(|name| name.string()).unwrap_or_default();
-        let short = name.strip_prefix("rer.").unwrap_or(&name);
-        // Patterns are short, and so are the names that the format allows: the cost is bounded by both.
-        if self.kinds.iter().any(|kind| glob::matches(kind, &name) || glob::matches(kind, short)) {
+        if self.kinds.iter().any(|kind| kind_matches(kind, &name)) {
             return Some(RedactionReason::Kind);
         }
         let payload = event.payload.filter(|_| !event.is_redacted())?;
@@ -78,6 +76,13 @@ impl RedactionChoice {
     fn matches_file(&self, file: &[u8]) -> bool {
         self.texts.iter().any(|text| text_contains(file, text.as_bytes(), MAX_NESTED_JSON))
     }
+}
+
+/// Returns true if a pattern of [`RedactionChoice::kinds`] fits an event type.
+pub fn kind_matches(pattern: &str, event_type: &str) -> bool {
+    let short = event_type.strip_prefix("rer.").unwrap_or(event_type);
+    // Patterns are short, and so are the names that the format allows: the cost is bounded by both.
+    glob::matches(pattern, event_type) || glob::matches(pattern, short)
 }
 
 /// Largest depth of JSON inside of strings of JSON that is searched.

@@ -25,6 +25,7 @@ mod help;
 mod keys;
 mod man;
 mod migrate;
+mod out_destination;
 mod overview;
 mod policy;
 mod record;

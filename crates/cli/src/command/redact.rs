@@ -13,7 +13,7 @@ use reenact_formats::rer::rewrite;
 use reenact_json::print::{self, PrintObjectWriter};
 use reenact_json::{Digest, Limits, Shown};
 use reenact_keys::durable::{self, Readers};
-use reenact_run::redact::{RedactedArtifact, RedactionChoice, redact};
+use reenact_run::redact::{NewlyWithheld, RedactedArtifact, RedactionChoice, redact};
 use reenact_verify::{Options, verify};
 
 use crate::output::{self, CommandError};
@@ -91,16 +91,9 @@ impl RedactArgs {
             kinds: self.kind.clone(),
             texts: self.text.clone(),
         };
-        let content = |file: Digest| sealed.blobs.get(&file.to_string()).map(Vec::as_slice);
-        let redacted = redact(&sealed.artifact, &choice, &Limits::default(), content)
-            .map_err(|error| CommandError::refused(error.to_string()))?;
+        let redacted = withheld_artifact(&sealed, &choice)?;
         if redacted.newly_withheld.is_empty() {
             return Err(CommandError::refused("no payload was chosen, so nothing was written"));
-        }
-        if let Some(event) = redacted.source_event {
-            return Err(CommandError::refused(format!(
-                "event {event} holds files that this record was imported from, with all that is in them: withhold it too (--event {event})"
-            )));
         }
         let written = match &self.out {
             Some(out) => Some(self.write(&sealed, &redacted, out)?),
@@ -178,10 +171,31 @@ impl RedactArgs {
     }
 }
 
+/// Withholds the chosen payloads of a record in memory.
+///
+/// # Errors
+///
+/// If the artifact cannot be rewritten, or an event that stays holds the files from which the record was imported: the
+/// withheld text would still be in them.
+pub(super) fn withheld_artifact(
+    sealed: &SealedRecord,
+    choice: &RedactionChoice,
+) -> Result<RedactedArtifact, CommandError> {
+    let content = |file: Digest| sealed.blobs.get(&file.to_string()).map(Vec::as_slice);
+    let redacted = redact(&sealed.artifact, choice, &Limits::default(), content)
+        .map_err(|error| CommandError::refused(error.to_string()))?;
+    match redacted.source_event.filter(|_| !redacted.newly_withheld.is_empty()) {
+        None => Ok(redacted),
+        Some(event) => Err(CommandError::refused(format!(
+            "event {event} holds files that this record was imported from, with all that is in them: withhold it too (--event {event})"
+        ))),
+    }
+}
+
 /// Returns the number of withheld payloads for each event type.
-fn counts_by_type(redacted: &RedactedArtifact) -> BTreeMap<&str, usize> {
+pub(super) fn counts_by_type(withheld: &[NewlyWithheld]) -> BTreeMap<&str, usize> {
     let mut types = BTreeMap::new();
-    redacted.newly_withheld.iter().for_each(|gone| *types.entry(gone.event_type.as_str()).or_insert(0) += 1);
+    withheld.iter().for_each(|gone| *types.entry(gone.event_type.as_str()).or_insert(0) += 1);
     types
 }
 
@@ -194,7 +208,7 @@ fn summary_text(sealed: &SealedRecord, redacted: &RedactedArtifact, out: &Path) 
         redacted.events,
         Shown::whole(&name)
     );
-    for (event_type, count) in counts_by_type(redacted) {
+    for (event_type, count) in counts_by_type(&redacted.newly_withheld) {
         let _ = writeln!(text, "  {count:>5}  {}", Shown::new(event_type));
     }
     if redacted.withheld_before > 0 {

@@ -80,7 +80,9 @@ pub(super) fn manifest_text(
             optional_string(object, "name", policy.name.as_ref());
         });
     }
-    root.object("files", |object| files.iter().for_each(|(name, file)| write_file(name, file, object)));
+    root.object("files", |object| {
+        files.iter().for_each(|(name, file)| write_file(name, file.digest, file.size, object))
+    });
     if !new.env.is_empty() {
         let limits = Limits { max_depth: manifest_limits().max_depth - 2, ..manifest_limits() };
         new.env.values().try_for_each(|value| Value::parse(value.as_bytes(), &limits).map(drop))?;
@@ -121,6 +123,8 @@ fn write_toolchain(toolchain: &BundleToolchain, object: &mut ManifestObjectWrite
             optional_boolean(object, "ci", runner.ci);
         });
     }
+    optional_string(object, "recorder", toolchain.recorder.as_ref());
+    optional_string(object, "agent", toolchain.agent.as_ref());
 }
 
 fn write_coverage(coverage: &ReplayCoverage, object: &mut ManifestObjectWriter<'_>) {
@@ -133,10 +137,21 @@ fn write_coverage(coverage: &ReplayCoverage, object: &mut ManifestObjectWriter<'
     }
 }
 
-fn write_file(name: &str, file: &HashedFile<'_>, object: &mut ManifestObjectWriter<'_>) {
+/// Returns the `files` member for files whose bytes are known, sorted by name.
+pub(super) fn write_file_facts<'f>(files: impl IntoIterator<Item = (&'f str, &'f [u8])>) -> Vec<u8> {
+    let mut text = Vec::new();
+    let mut object = ObjectWriter::open(&mut text);
+    for (name, content) in files {
+        write_file(name, Digest::of(content), content.len() as u64, &mut object);
+    }
+    object.close();
+    text
+}
+
+fn write_file(name: &str, digest: Digest, size: u64, object: &mut ManifestObjectWriter<'_>) {
     object.object(name, |object| {
-        optional_string(object, "sha256", Some(&format!("sha256:{}", file.digest)));
-        object.raw("size", file.size.to_string().as_bytes());
+        optional_string(object, "sha256", Some(&format!("sha256:{digest}")));
+        object.raw("size", size.to_string().as_bytes());
         // Readable by everyone, writable by its owner: the only mode that is written.
         object.raw("mode", 0o644.to_string().as_bytes());
         optional_string(object, "content_type", content_type(name).map(str::to_owned).as_ref());

@@ -9,6 +9,7 @@
 //! | [`cassette`] | recorded HTTP exchanges |
 //! | [`new_manifest`] | the members of a manifest to write |
 //! | [`writer`] | the writer of bundles |
+//! | [`mod@rewrite`] | a bundle made of a bundle |
 //!
 //! Start reading at [`manifest`].
 
@@ -16,10 +17,12 @@ pub mod cassette;
 pub mod manifest;
 mod manifest_writer;
 pub mod new_manifest;
+pub mod rewrite;
 pub mod writer;
 
 pub use manifest::{CoverageView, FileView, ManifestView};
 pub use new_manifest::{DocumentInclusion, NewManifest};
+pub use rewrite::{AddedBundleFile, BundleDocument, BundleRewriteError, RewrittenBundle, rewrite};
 pub use writer::{NewBundleFile, ReopenableSource, ReplayBundleWriteError, archive, write};
 
 use reenact_json::{Digest, Limits};

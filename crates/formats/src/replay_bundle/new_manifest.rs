@@ -51,6 +51,11 @@ pub struct BundleToolchain {
     pub cargo_lock_hash: Option<String>,
     /// Machine that ran the tests.
     pub runner: Option<ToolchainRunner>,
+    /// Program that recorded the run, as `name/version`. The format does not name this member and the next; its
+    /// readers pass over them.
+    pub recorder: Option<String>,
+    /// Agent that ran, as `name/version`.
+    pub agent: Option<String>,
 }
 
 /// `toolchain.runner`

@@ -193,6 +193,22 @@ fn object<'a>(what: &'static str, text: &'a [u8]) -> Result<Value<'a>, RpkWriteE
     if value.kind() == ValueKind::Object { Ok(value) } else { Err(RpkWriteError::NotAnObject { what }) }
 }
 
+/// Returns a document with a signature, in place of the one that it has. It is written anew: checksum and spelling are
+/// those of this writer, and everything that the checksum covers is the same. Step hashes are not computed anew.
+///
+/// # Errors
+///
+/// [`RpkWriteError`] if the document cannot be read, or would not verify.
+pub fn sign(document: &[u8], signing: HmacSigning<'_>) -> Result<Vec<u8>, RpkWriteError> {
+    let mut root = RpkObjectBuilder::new();
+    for (name, value) in object("the document", document)?.members() {
+        if !name.is_string("checksum") && !name.is_string("signature") {
+            root.member(name, value);
+        }
+    }
+    seal_document(root, Some(signing))
+}
+
 /// Adds the checksum, and the signature if a key is given, to a document that has neither; writes it and verifies the
 /// result.
 pub(super) fn seal_document(

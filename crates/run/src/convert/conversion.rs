@@ -52,7 +52,7 @@ pub struct Converted {
 
 impl Converted {
     /// Makes the result of a conversion to one file, without losses.
-    fn single_file(name: &str, bytes: Vec<u8>) -> Self {
+    pub fn single_file(name: &str, bytes: Vec<u8>) -> Self {
         Self {
             files: vec![RecordFile { name: name.into(), bytes }],
             is_folder: false,

@@ -17,6 +17,7 @@
 //! | [`mod@export`] | a run → any format but RER |
 //! | `foreign` | records of import-only formats as runs, to be exported |
 //! | [`loss`] | losses, by path and reason |
+//! | [`rpk_secrets`] | what is masked in an `.rpk` that is handed on |
 //! | `event_time`, `rpk_indent` | timestamps of events; indentation of `.rpk` files |
 //! | [`error`] | reasons why a record cannot be converted |
 //!
@@ -33,6 +34,7 @@ pub mod loss;
 pub mod restore;
 mod route;
 mod rpk_indent;
+pub mod rpk_secrets;
 pub mod source;
 
 pub use artifact_builder::ImportContext;

@@ -20,6 +20,7 @@ use reenact_formats::FormatId;
 use reenact_json::Shown;
 use reenact_keys::{KeyName, SecretKey};
 
+use super::out_destination::OutDestination;
 use crate::config::UserConfig;
 use crate::output::{self, CommandError};
 use crate::runs;
@@ -51,7 +52,8 @@ pub(super) struct ConvertArgs {
     #[arg(long, value_name = "FORMAT", value_parser = target_format)]
     to: FormatId,
 
-    /// Where to write it; what is there already is left alone. A folder (`NAME/`) is a pack of Model IO, with run.json
+    /// Where to write it; what is there already is left alone. A folder (`NAME/`) is a pack of Model IO, with run.json. With -
+    /// the file goes to standard output, and the report to standard error
     #[arg(long, value_name = "PATH")]
     out: PathBuf,
 
@@ -109,6 +111,8 @@ impl ConvertArgs {
                 "--keep-source goes with --to rer: other formats have no place for it",
             ));
         }
+        let place = OutDestination::of(&self.out);
+        place.require_fitting(self.to)?;
         let model_io = model_io::options(self.to, Some(&self.out), self.prompt)?;
         target::require_absent(&self.out)?;
         let key = if to_rer { Vec::new() } else { self.key.iter().map(PathBuf::from).collect() };
@@ -124,7 +128,7 @@ impl ConvertArgs {
             model_io,
         };
         let report = conversion.write(source, keys, || self.signing_key())?;
-        output::print(&if self.json { report.json() } else { report.text() })?;
+        place.print_report(&if self.json { report.json() } else { report.text() })?;
         match report.digest {
             Some(_) => Ok(0),
             None => Err(CommandError::refused("nothing was written: --deny-loss")),

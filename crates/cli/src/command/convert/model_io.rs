@@ -5,7 +5,6 @@
 use std::path::Path;
 
 use reenact_formats::FormatId;
-use reenact_json::Shown;
 use reenact_run::convert::{ModelIoOptions, ModelIoPromptPart};
 
 use crate::output::CommandError;
@@ -35,14 +34,6 @@ pub(in crate::command) fn options(
         ));
     }
     let folder = out.filter(|out| names_folder(out));
-    if let Some(folder) = folder.filter(|_| !matches!(to, FormatId::ModelIo | FormatId::ReplayJsonl)) {
-        let name = folder.to_string_lossy();
-        return Err(CommandError::impossible(format!(
-            "{}: {} is one file; give its name without the slash",
-            Shown::whole(&name),
-            to.name()
-        )));
-    }
     let prompt = match prompt {
         None | Some(PromptPartArg::User) => ModelIoPromptPart::UserText,
         Some(PromptPartArg::Body) => ModelIoPromptPart::Body,

@@ -18,6 +18,7 @@ use reenact_json::{Digest, Shown};
 use reenact_keys::KeyName;
 use reenact_run::convert::{Converted, Loss};
 
+use crate::command::out_destination::OutDestination;
 use crate::quantity;
 
 /// Facts that the report is made of.
@@ -43,9 +44,8 @@ impl ConversionReport {
     pub(in crate::command) fn text(&self) -> String {
         let (source, from, _) = &self.source;
         let (to, path) = &self.target;
-        let path = path.to_string_lossy();
         let mut text = match self.digest {
-            Some(_) => format!("converted {source} ({from}) to {} ({to})", Shown::whole(&path)),
+            Some(_) => format!("converted {source} ({from}) to {} ({to})", OutDestination::of(path).shown()),
             None => format!("{source} ({from}) was not converted to {to}"),
         };
         if let (Some(key), Some(_)) = (&self.signed_by, self.digest) {

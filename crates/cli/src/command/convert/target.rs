@@ -12,13 +12,14 @@ use reenact_run::convert::{Converted, RecordFile};
 use reenact_run::open_files;
 use reenact_verify::{Keys, Options, Report, verify};
 
-use crate::output::CommandError;
+use crate::command::out_destination::OutDestination;
+use crate::output::{self, CommandError};
 
 /// Refuses an output path that exists, before any work is done.
 pub(super) fn require_absent(out: &Path) -> Result<(), CommandError> {
     // A slash at the end would hide a file of that name.
     let named: PathBuf = out.components().collect();
-    if named.symlink_metadata().is_ok() {
+    if !OutDestination::of(out).is_standard_output() && named.symlink_metadata().is_ok() {
         return Err(write_error(out, &io::ErrorKind::AlreadyExists.into()));
     }
     Ok(())
@@ -41,6 +42,14 @@ pub(super) fn verify_output(converted: &Converted, keys: &Keys) -> Report {
 pub(super) fn write(out: &Path, converted: &Converted, replaces: bool) -> Result<Digest, CommandError> {
     let digest = converted.files.first().map_or(Digest::of(b""), |file| Digest::of(&file.bytes));
     match converted.files.as_slice() {
+        [file] if !converted.is_folder && OutDestination::of(out).is_standard_output() => {
+            output::print_bytes(&file.bytes)?;
+        }
+        _ if OutDestination::of(out).is_standard_output() => {
+            return Err(CommandError::impossible(
+                "--out -: this record is a folder of several files, and standard output takes one: name a folder",
+            ));
+        }
         [file] if !converted.is_folder => {
             let write = if replaces { durable::replace } else { durable::create };
             write(out, &file.bytes, Readers::Owner).map_err(|error| write_error(out, &error))?;
@@ -99,7 +108,7 @@ fn write_error(out: &Path, error: &io::Error) -> CommandError {
     let why = match error.kind() {
         io::ErrorKind::AlreadyExists => "there is something of that name already; give another name".into(),
         io::ErrorKind::NotFound => "there is no such folder; make it first".into(),
-        _ => error.to_string(),
+        _ => output::write_failure(error),
     };
     CommandError::impossible(format!("{}: {why}", Shown::whole(&name)))
 }

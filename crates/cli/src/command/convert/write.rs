@@ -44,13 +44,28 @@ impl Conversion<'_> {
     ///
     /// # Errors
     ///
-    /// If the record or the output does not verify, the formats do not fit, or the output exists.
+    /// Those of [`Conversion::convert`] and [`Conversion::finish`].
     pub(in crate::command) fn write(
+        &self,
+        source: OpenedSource,
+        keys: Keys,
+        signing_key: impl FnOnce() -> Result<(KeyName, SecretKey), CommandError>,
+    ) -> Result<ConversionReport, CommandError> {
+        let (report, keys) = self.convert(source, keys, signing_key)?;
+        self.finish(report, &keys)
+    }
+
+    /// Converts the record, and writes nothing yet. The keys that are returned verify the output.
+    ///
+    /// # Errors
+    ///
+    /// If the record does not verify, or the formats do not fit.
+    pub(in crate::command) fn convert(
         &self,
         source: OpenedSource,
         mut keys: Keys,
         signing_key: impl FnOnce() -> Result<(KeyName, SecretKey), CommandError>,
-    ) -> Result<ConversionReport, CommandError> {
+    ) -> Result<(ConversionReport, Keys), CommandError> {
         let OpenedSource { name, record, digest, source_bytes } = source;
         let input = match &record {
             SourceRecord::Run(run, _) => ConversionInput::Run(run),
@@ -77,7 +92,7 @@ impl Conversion<'_> {
             .map_err(|error| {
                 CommandError::impossible(format!("{name}: {}", Shown::whole(&error.to_string())))
             })?;
-        let mut report = ConversionReport {
+        let report = ConversionReport {
             source: (name, source_format, digest),
             target: (self.to.name(), self.out.to_owned()),
             verifies,
@@ -85,14 +100,27 @@ impl Conversion<'_> {
             signed_by: signing.as_ref().map(|(name, _)| name.clone()),
             digest: None,
         };
+        if let Some((_, key)) = &signing {
+            keys.add_supplied(key.public_key());
+        }
+        Ok((report, keys))
+    }
+
+    /// Verifies what was made, and writes it, unless losses were forbidden and there are some.
+    ///
+    /// # Errors
+    ///
+    /// If the output does not verify, or exists.
+    pub(in crate::command) fn finish(
+        &self,
+        mut report: ConversionReport,
+        keys: &Keys,
+    ) -> Result<ConversionReport, CommandError> {
         if self.deny_loss && !report.converted.losses.is_empty() {
             return Ok(report);
         }
         self.require_verified_import(&report.source.0, &report.converted.doubts)?;
-        if let Some((_, key)) = &signing {
-            keys.add_supplied(key.public_key());
-        }
-        self.check_output(&report.converted, &keys)?;
+        self.check_output(&report.converted, keys)?;
         report.digest = Some(target::write(self.out, &report.converted, self.replaces)?);
         Ok(report)
     }

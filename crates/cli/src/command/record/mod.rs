@@ -7,7 +7,8 @@
 //! 3. The gateway listens on 127.0.0.1, and the agent is started with its clients pointed at the gateway (`agent`).
 //! 4. When the agent has ended, the journal is closed and sealed into an artifact. The artifact is verified from the disk, the
 //!    journal removed, and a bundle packed or another format written if one was asked for (`seal`).
-//! 5. A summary is printed to standard error (`summary`).
+//! 5. A Replay Bundle is made if one was asked for (`replay_bundle_out`).
+//! 6. A summary is printed to standard error (`summary`).
 //!
 //! Start reading at [`RecordArgs::run`]; the options are in `options`.
 
@@ -22,6 +23,7 @@ mod missing;
 mod options;
 mod out_path;
 mod policy_summary;
+mod replay_bundle_out;
 mod seal;
 mod signing;
 mod start;
@@ -97,7 +99,8 @@ impl RecordArgs {
         let files = files.and_then(|before| before.changes());
         let sealed =
             seal::seal(recorder, &finished, files, &prepared.signing, self.out.as_ref(), self.force)?;
-        let code = summary::print(self, &prepared, &finished, &sealed);
+        let bundle = self.replay_bundle.make(&finished, &sealed);
+        let code = summary::print(self, &prepared, &finished, &sealed, bundle.as_ref());
         let path = &sealed.artifact.path;
         let is_bundle = self.out.as_ref().is_some_and(|out| out.form == OutForm::Bundle && out.path == *path);
         if let Some(notice) = late_secrets_notice(&sealed.late_secrets, &self.run_name(path), is_bundle) {

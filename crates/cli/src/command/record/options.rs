@@ -11,6 +11,7 @@ use reenact_record::{Durability, PolicyMode};
 
 use super::command_words::shell_quoted;
 use super::out_path::{OutForm, OutPath, out_path};
+use super::replay_bundle_out::ReplayBundleArgs;
 use crate::agent::AgentOptions;
 use crate::upstreams;
 
@@ -35,6 +36,9 @@ pub(crate) struct RecordArgs {
     /// Overwrite the file that --out names
     #[arg(long, requires = "out")]
     pub(super) force: bool,
+
+    #[command(flatten)]
+    pub(super) replay_bundle: ReplayBundleArgs,
 
     /// Where a vendor's requests go, such as openai=URL; another name makes a route to a server that speaks OpenAI's interface, which
     /// the agent finds by NAME_BASE_URL and NAME_API_BASE. May be given more than once

@@ -50,6 +50,7 @@ impl Preparation {
         if let Some(out) = &options.out {
             out.require_writable(options.force)?;
         }
+        options.replay_bundle.require_writable(options.out.as_ref())?;
         let settings = settings::load_current()?;
         // The option beats the project's settings.
         let (envelope, from) = match &options.envelope {

@@ -1,7 +1,7 @@
 //! The summary of a recording on standard error, after the sealed file was verified as a reader would.
 //!
-//! At most three lines: what was recorded, what was not, what to do next. What went wrong is said before them, and a key that is
-//! new, once, behind them. Start reading at [`print()`].
+//! At most three lines: what was recorded, what was not, what to do next. What went wrong is said before them; a key that is
+//! new, once, and a Replay Bundle behind them. Start reading at [`print()`].
 
 use reenact_json::Shown;
 use reenact_json::print::PrintObjectWriter;
@@ -14,6 +14,7 @@ use super::command_words::{command_line, replay_words};
 use super::missing::{gap_parts, missing_line};
 use super::options::RecordArgs;
 use super::policy_summary::enforcement_summary;
+use super::replay_bundle_out::MadeReplayBundle;
 use super::seal::SealedRun;
 use super::start::Preparation;
 use crate::command::show::json::write_facts;
@@ -31,6 +32,7 @@ pub(super) fn print(
     prepared: &Preparation,
     finished: &FinishedAgent,
     sealed: &SealedRun,
+    bundle: Option<&MadeReplayBundle>,
 ) -> u8 {
     for note in &finished.notes {
         output::print_notice(note);
@@ -40,11 +42,16 @@ pub(super) fn print(
         output::print_notice(&format!("{unrecorded}; the record in {} says so", Shown::whole(&path)));
     }
     if options.agent.json {
-        output::print_error_line(&as_json(prepared, sealed));
+        output::print_error_line(&as_json(prepared, sealed, bundle));
     } else if !options.quiet {
         let run = sealed.opened.run.as_ref().ok();
         let recording = FinishedRecording { options, prepared, finished, sealed, run };
         recording.lines().iter().for_each(|line| output::print_notice(line));
+    }
+    // With --quiet only what went wrong is said, and the bundle of a failure belongs to that.
+    if let Some(bundle) = bundle.filter(|bundle| !options.agent.json && (!options.quiet || bundle.has_failed))
+    {
+        output::print_notice(&bundle.line());
     }
     if finished.recording_error.is_some() {
         EXIT_RECORDING_FAILED
@@ -54,13 +61,16 @@ pub(super) fn print(
 }
 
 /// Returns the summary as one JSON object: where the record is, and what `show --json` says of it but for the steps.
-fn as_json(prepared: &Preparation, sealed: &SealedRun) -> String {
+fn as_json(prepared: &Preparation, sealed: &SealedRun, bundle: Option<&MadeReplayBundle>) -> String {
     let mut line = String::new();
     let mut object = PrintObjectWriter::open(&mut line);
     object.string("out", sealed.artifact.path.to_string_lossy().as_ref());
     object.name("bytes").push_str(&sealed.artifact.size.to_string());
     if let Ok(run) = &sealed.opened.run {
         write_facts(run, &sealed.opened.report, &prepared.prices, &mut object);
+    }
+    if let Some(bundle) = bundle {
+        bundle.write(&mut object);
     }
     object.close();
     line
@@ -138,7 +148,7 @@ impl FinishedRecording<'_> {
         let tokens = match (summary.input_tokens(), summary.output_tokens()) {
             (0, 0) => String::new(),
             (input, output) => {
-                format!(", {} tokens in, {} out", quantity::grouped(input), quantity::grouped(output))
+                format!(", {} in, {} out", quantity::count(input, "token"), quantity::grouped(output))
             }
         };
         let cost = quantity::run_cost(summary).map(|cost| format!(", {cost}")).unwrap_or_default();

@@ -1,15 +1,20 @@
 //! `--as rpk|model-io|replay-jsonl`: the run in another format, and what of it has no place there.
 
-use std::path::Path;
+use std::path::PathBuf;
 
+use reenact_formats::FormatId;
 use reenact_json::print::PrintObjectWriter;
 use reenact_json::{Digest, Shown};
+use reenact_run::convert::Converted;
 
 use super::ShareArgs;
+use super::rpk::FinishedRpk;
+use super::withhold::{WithheldRun, withheld_lines, write_withheld};
 use crate::command::convert::{Conversion, ConversionReport, OpenedSource, SourceRecord, model_io_options};
-use crate::output::{self, CommandError};
+use crate::command::out_destination::OutDestination;
+use crate::command::record::shell_quoted;
+use crate::output::CommandError;
 use crate::runs;
-use crate::sealed_record::require_verified;
 
 impl ShareArgs {
     /// Converts the run as `reenact convert` does, and prints what is lost.
@@ -18,45 +23,99 @@ impl ShareArgs {
     ///
     /// If the record does not verify, or has no answers that the format needs.
     pub(super) fn share_converted(&self) -> Result<u8, CommandError> {
-        let runs::OpenedRun { path, run, report } = runs::open(&self.run, &self.keys)?;
-        require_verified(&path, &report)?;
-        let (to, _) = self.form.target();
+        let WithheldRun { opened, newly_withheld } = WithheldRun::open(self)?;
+        let runs::OpenedRun { path, run, report } = opened;
+        let (to, _) = self.target();
         let model_io = model_io_options(to, self.out.as_deref(), self.prompt)?;
+        let finish = self.rpk.finish(&self.keys)?;
         let out = self.destination(&run)?;
-        let source = OpenedSource {
-            name: Shown::whole(&path.to_string_lossy()).to_string(),
-            digest: Digest::of(run.bytes()),
-            record: SourceRecord::Run(Box::new(run), Box::new(report)),
-            source_bytes: None,
-        };
+        let keys = runs::load_keys(&self.keys)?;
         let conversion =
             Conversion { to, out: &out, deny_loss: false, force: false, replaces: false, model_io };
-        // Only an RER artifact is signed, and none is made here.
-        let unsigned = || Err(CommandError::impossible("this format is not signed"));
-        let report = conversion.write(source, runs::load_keys(&self.keys)?, unsigned)?;
-        output::print(&if self.json { as_json(&report, &out) } else { as_text(&report, &out) })?;
+        let name = Shown::whole(&path.to_string_lossy()).to_string();
+        let digest = Digest::of(run.bytes());
+        // An .rpk is masked and signed as it is.
+        let is_itself = finish.is_some() && run.payload_format() == FormatId::Rpk && !run.is_imported();
+        let (mut made, keys) = if is_itself {
+            let converted = Converted::single_file(FormatId::Rpk.row().main_file, run.document().to_vec());
+            let made = ConversionReport {
+                source: (name, FormatId::Rpk.name(), digest),
+                target: (FormatId::Rpk.name(), out.clone()),
+                verifies: Some(report.pass()),
+                converted,
+                signed_by: None,
+                digest: None,
+            };
+            (made, keys)
+        } else {
+            let record = SourceRecord::Run(Box::new(run), Box::new(report));
+            let source = OpenedSource { name, digest, record, source_bytes: None };
+            // Only an RER artifact is signed by a key of its own, and none is made here.
+            let unsigned = || Err(CommandError::impossible("this format is not signed"));
+            conversion.convert(source, keys, unsigned)?
+        };
+        let mut finished = None;
+        if let (Some(finish), Some(file)) = (&finish, made.converted.files.first_mut()) {
+            let document = finish.apply(&file.bytes)?;
+            file.bytes.clone_from(&document.bytes);
+            finished = Some(document);
+        }
+        let key_file = finish.and_then(|finish| finish.key_file);
+        let made = conversion.finish(made, &keys)?;
+        let place = OutDestination::of(&out);
+        let shared = SharedConversion { made, finished, key_file, place };
+        shared.place.print_report(&match self.json {
+            true => shared.as_json(|object| write_withheld(&newly_withheld, object)),
+            false => shared.as_text(&withheld_lines(&newly_withheld)),
+        })?;
         Ok(0)
     }
 }
 
-/// Returns the report of the conversion, with the next command.
-fn as_text(report: &ConversionReport, out: &Path) -> String {
-    format!("{}next: reenact verify {}\n", report.text(), Shown::whole(&out.to_string_lossy()))
+/// A run that was written in another format.
+struct SharedConversion {
+    made: ConversionReport,
+    /// The document, if it was masked or signed.
+    finished: Option<FinishedRpk>,
+    /// File of the key that signed it.
+    key_file: Option<PathBuf>,
+    place: OutDestination,
 }
 
-/// Returns the result as one line of JSON; `losses` is that of `reenact convert --json`.
-fn as_json(report: &ConversionReport, out: &Path) -> String {
-    let files = &report.converted.files;
-    let mut line = String::new();
-    let mut object = PrintObjectWriter::open(&mut line);
-    object.string("out", out.to_string_lossy().as_ref());
-    object.string("format", report.target.0);
-    let digest = report.digest.map(|digest| format!("sha256:{digest}"));
-    object.string("digest", digest.as_deref());
-    let bytes: usize = files.iter().map(|file| file.bytes.len()).sum();
-    object.name("bytes").push_str(&bytes.to_string());
-    object.name("files").push_str(&files.len().to_string());
-    report.write_losses(object.name("losses"));
-    object.close();
-    line + "\n"
+impl SharedConversion {
+    /// Returns the report of the conversion, with the next command. `withheld` is whole lines.
+    fn as_text(&self, withheld: &str) -> String {
+        let finished = self.finished.as_ref().map(FinishedRpk::lines).unwrap_or_default();
+        let key = self.key_file.as_ref().map(|file| {
+            let file = file.to_string_lossy();
+            format!(" --hmac-key-file {}", shell_quoted(&file))
+        });
+        format!(
+            "{}{withheld}{finished}next: reenact verify{} {}\n",
+            self.made.text(),
+            key.unwrap_or_default(),
+            self.place.word()
+        )
+    }
+
+    /// Returns the result as one line of JSON; `losses` is that of `reenact convert --json`.
+    fn as_json(&self, write_withheld: impl FnOnce(&mut PrintObjectWriter<'_>)) -> String {
+        let files = &self.made.converted.files;
+        let mut line = String::new();
+        let mut object = PrintObjectWriter::open(&mut line);
+        object.string("out", self.made.target.1.to_string_lossy().as_ref());
+        object.string("format", self.made.target.0);
+        let digest = self.made.digest.map(|digest| format!("sha256:{digest}"));
+        object.string("digest", digest.as_deref());
+        let bytes: usize = files.iter().map(|file| file.bytes.len()).sum();
+        object.name("bytes").push_str(&bytes.to_string());
+        object.name("files").push_str(&files.len().to_string());
+        self.made.write_losses(object.name("losses"));
+        write_withheld(&mut object);
+        if let Some(finished) = &self.finished {
+            finished.write(&mut object);
+        }
+        object.close();
+        line + "\n"
+    }
 }

@@ -13,15 +13,15 @@ pub(super) const NAMES: &str = "rer|replay|rpk|model-io|replay-jsonl";
 /// Form of the file or the folder that is made of a run.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum ShareFormat {
-    /// The proof: an RER bundle of the record, its key and its files
+    /// The proof: an RER bundle of the record, its key and its files. Signed, by the key of the run
     Rer,
-    /// What a replay needs: a Replay Bundle
+    /// What a replay needs: a Replay Bundle. Not signed
     Replay,
-    /// An .rpk artifact
+    /// An .rpk artifact. Signed with --sign, by a key that you share with its readers
     Rpk,
-    /// A Model IO session
+    /// A Model IO session. Not signed
     ModelIo,
-    /// REPLAY.jsonl with its receipt and summary, in a folder
+    /// REPLAY.jsonl with its receipt and summary, in a folder. Not signed
     ReplayJsonl,
 }
 

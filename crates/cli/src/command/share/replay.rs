@@ -4,42 +4,39 @@
 //! |---|---|
 //! | `files/trace.jsonl` | a line with prompt and response for each model call |
 //! | `cassettes/…` | one file for each exchange |
-//! | `files/eval.*` | the config that `--config` names |
+//! | `files/eval.*`, `files/baseline` | the files that `--config` and `--baseline` name |
 //! | `outputs/…` | run.json, summary.json, and the reports of `--junit` and `--sarif` |
 //!
 //! The bundle depends on the run and these files alone: no clock, no path of this machine. The same input
-//! gives the same bytes.
+//! gives the same bytes. A bundle that is made of a bundle is another matter: `rebundle`.
 
 use std::fmt::Write as _;
-use std::path::Path;
 
+use reenact_formats::FormatId;
 use reenact_formats::replay_bundle::new_manifest::{
     BundleOutputs, BundleSeeds, BundleToolchain, ReplayCoverage, ToolchainRunner,
 };
-use reenact_formats::replay_bundle::{DocumentInclusion, NewBundleFile, write};
+use reenact_formats::replay_bundle::{
+    BundleDocument, DocumentInclusion, MANIFEST, NewBundleFile, NewManifest, write,
+};
 use reenact_json::print::PrintObjectWriter;
 use reenact_json::{Digest, Limits, Shown, Value};
 use reenact_run::Run;
 use reenact_run::assay_report::AssayReport;
 use reenact_run::convert::export::replay_bundle::{TRACE, bundle_parts, new_manifest};
 use reenact_run::convert::{ExportContext, Losses, ModelIoOptions};
-use reenact_verify::{Report, disk};
+use reenact_verify::Report;
 
 use super::ShareArgs;
-use crate::output::{self, CommandError};
-use crate::sealed_record::require_verified;
+use super::bundle_extras::BundleExtras;
+use super::withhold::{WithheldRun, withheld_lines, write_withheld};
+use crate::command::out_destination::OutDestination;
+use crate::command::record::command_line;
+use crate::output::CommandError;
 use crate::{quantity, runs};
 
 /// Version of this program, which the manifest names as its writer.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-
-/// Files that go into a Replay Bundle beside the run's own.
-#[derive(Default)]
-pub(in crate::command) struct BundleExtras<'a> {
-    config: Option<&'a Path>,
-    junit: Option<&'a Path>,
-    sarif: Option<&'a Path>,
-}
 
 /// A Replay Bundle in memory.
 pub(in crate::command) struct ReplayBundle {
@@ -57,16 +54,18 @@ impl ReplayBundle {
     ///
     /// # Errors
     ///
-    /// If a file of `extras` cannot be read, or the writer of the format refuses one.
+    /// If the writer of the format refuses a file.
     pub(in crate::command) fn of(
         run: &Run,
         report: &Report,
-        extras: &BundleExtras<'_>,
+        extras: &BundleExtras,
     ) -> Result<Self, CommandError> {
         let mut losses = Losses::new();
         let parts = bundle_parts(run, &mut losses);
         let mut gate = AssayReport::of(run, VERSION);
         gate.trace_digest = Some(Digest::of(&parts.trace));
+        let BundleSeeds { order_seed, judge_seed, .. } = &extras.seeds;
+        (gate.seeds.order, gate.seeds.judge) = (order_seed.clone(), judge_seed.clone());
         let how = ExportContext {
             version: VERSION,
             now: "",
@@ -86,28 +85,53 @@ impl ReplayBundle {
         };
         let cassettes = parts.cassettes.len();
         files.extend(parts.cassettes);
-        for (given, name, slot) in [
-            (extras.junit, "outputs/junit.xml", &mut manifest.outputs.junit),
-            (extras.sarif, "outputs/sarif.json", &mut manifest.outputs.sarif),
-        ] {
-            if let Some(given) = given {
-                files.push((name.to_owned(), read_file(given)?));
-                *slot = Some(name.to_owned());
-            }
-        }
-        if let Some(config) = extras.config {
-            let name = config_member_name(config);
-            files.push((name.clone(), read_file(config)?));
-            manifest.config = DocumentInclusion::File(name);
-        }
+        add_extras(extras, &mut manifest, &mut files);
         manifest.toolchain = toolchain(run);
-        manifest.seeds = Some(BundleSeeds { seed_version: Some(1), ..BundleSeeds::default() });
         let new: Vec<NewBundleFile<'_>> =
             files.iter().map(|(name, content)| NewBundleFile { name, content }).collect();
         let bytes = write(&manifest, &new, Vec::new())
             .map_err(|error| CommandError::impossible(error.to_string()))?;
         Ok(Self { bytes, losses, coverage: parts.coverage, files: files.len(), cassettes })
     }
+
+    /// Refuses a bundle from which nothing can be replayed.
+    ///
+    /// # Errors
+    ///
+    /// If it holds no answer, with the reason.
+    pub(in crate::command) fn require_answers(&self) -> Result<(), CommandError> {
+        if !self.coverage.complete.is_empty() || self.cassettes > 0 {
+            return Ok(());
+        }
+        let why = match self.coverage.reason.values().next() {
+            Some(why) => format!("of no answer of the run enough is recorded ({})", Shown::new(why)),
+            None => "the run holds no answers".to_owned(),
+        };
+        Err(CommandError::impossible(format!("{why}, so there is nothing to replay (E_NOTHING_RECORDED)")))
+    }
+
+    /// Returns what of the run can be replayed from the bundle, in words.
+    pub(in crate::command) fn contents(&self) -> String {
+        format!(
+            "{}, {}",
+            quantity::count(self.coverage.complete.len() as u64, "answer"),
+            quantity::count(self.cassettes as u64, "cassette"),
+        )
+    }
+}
+
+/// Adds the files and the seeds that were given to a bundle.
+fn add_extras(extras: &BundleExtras, manifest: &mut NewManifest, files: &mut Vec<(String, Vec<u8>)>) {
+    for file in &extras.files {
+        match file.document {
+            BundleDocument::Config => manifest.config = DocumentInclusion::File(file.name.clone()),
+            BundleDocument::Baseline => manifest.baseline_digest = Some(Digest::of(&file.content)),
+            BundleDocument::Junit => manifest.outputs.junit = Some(file.name.clone()),
+            BundleDocument::Sarif => manifest.outputs.sarif = Some(file.name.clone()),
+        }
+        files.push((file.name.clone(), file.content.clone()));
+    }
+    manifest.seeds = Some(BundleSeeds { seed_version: Some(1), ..extras.seeds.clone() });
 }
 
 impl ShareArgs {
@@ -117,8 +141,8 @@ impl ShareArgs {
     ///
     /// If the record does not verify, or was imported from one that did not.
     pub(super) fn share_replay_bundle(&self) -> Result<u8, CommandError> {
-        let runs::OpenedRun { path, run, report } = runs::open(&self.run, &self.keys)?;
-        require_verified(&path, &report)?;
+        let WithheldRun { opened: runs::OpenedRun { path, run, report }, newly_withheld } =
+            WithheldRun::open(self)?;
         if run.is_imported() && !was_verified_on_import(&run) {
             let name = path.to_string_lossy();
             return Err(CommandError::refused(format!(
@@ -126,21 +150,21 @@ impl ShareArgs {
                 Shown::whole(&name)
             )));
         }
-        let extras = BundleExtras {
-            config: self.config.as_deref(),
-            junit: self.junit.as_deref(),
-            sarif: self.sarif.as_deref(),
-        };
-        let ReplayBundle { bytes, coverage, files, cassettes, .. } =
-            ReplayBundle::of(&run, &report, &extras)?;
-        let written = self.write_bundle(&run, &bytes)?;
+        let extras = self.extras.read()?;
+        if run.payload_format() == FormatId::ReplayBundle && run.file(MANIFEST).is_some() {
+            return self.share_bundle_again(&path, &run, &extras);
+        }
+        let bundle = ReplayBundle::of(&run, &report, &extras)?;
+        bundle.require_answers()?;
+        let written = self.write_bundle(&run, &bundle.bytes)?;
 
+        let ReplayBundle { coverage, files, cassettes, .. } = &bundle;
         let (complete, incomplete) = (coverage.complete.len(), coverage.incomplete.len());
-        let name = written.path.to_string_lossy();
-        output::print(&if self.json {
+        let reproduce = reproduce_command(&written.place, &run);
+        written.place.print_report(&if self.json {
             let mut line = String::new();
             let mut object = PrintObjectWriter::open(&mut line);
-            object.string("out", name.as_ref());
+            object.string("out", written.path.to_string_lossy().as_ref());
             object.string("format", "replay-bundle/1");
             object.string("digest", format!("sha256:{}", written.digest).as_str());
             object.name("bytes").push_str(&written.size.to_string());
@@ -148,27 +172,34 @@ impl ShareArgs {
             object.name("cassettes").push_str(&cassettes.to_string());
             object.name("complete").push_str(&complete.to_string());
             object.name("incomplete").push_str(&incomplete.to_string());
+            object.string("reproduce", reproduce.as_str());
+            write_withheld(&newly_withheld, &mut object);
             object.close();
             line + "\n"
         } else {
-            let shown = Shown::whole(&name);
-            let mut text = format!(
-                "{shown} ({}): {}, {}; verified\n",
-                quantity::size(written.size),
-                quantity::count(complete as u64, "answer"),
-                quantity::count(cassettes as u64, "cassette"),
-            );
+            let (shown, size) = (written.place.shown(), quantity::size(written.size));
+            let withheld = withheld_lines(&newly_withheld);
+            let mut text = format!("{shown} ({size}): {}; verified\n{withheld}", bundle.contents());
             for (id, why) in &coverage.reason {
                 let _ = writeln!(text, "  not in it: {}: {}", Shown::new(id), Shown::new(why));
             }
+            let what = if newly_withheld.is_empty() { "prompts" } else { "all other prompts" };
             let _ = writeln!(
                 text,
-                "prompts and answers are in it as they were recorded; see `reenact bundle inspect {shown}`"
+                "{what} and answers are in it as they were recorded; see `reenact bundle inspect {}`",
+                written.place.word()
             );
+            let _ = writeln!(text, "reproduce: {reproduce}");
             text
         })?;
         Ok(0)
     }
+}
+
+/// Returns the command that replays a bundle, with the recorded command of the run if it is known and short.
+pub(in crate::command) fn reproduce_command(bundle: &OutDestination, run: &Run) -> String {
+    let command = run.summary().command;
+    format!("reenact replay --bundle {} -- {}", bundle.word(), command_line(&command))
 }
 
 /// Returns true if an imported record verified when it was imported, or was of a kind that has no proof.
@@ -186,26 +217,23 @@ fn source_digest(run: &Run) -> Digest {
     run.digest().unwrap_or_else(|| Digest::of(run.bytes()))
 }
 
-/// Reads a file whole.
-fn read_file(path: &Path) -> Result<Vec<u8>, CommandError> {
-    disk::read(path).map_err(|error| CommandError::impossible(format!("{error} ({})", error.code)))
-}
-
-/// Returns the name of the config in the bundle. Its extension is kept, as readers go by it; its folder is not.
-fn config_member_name(path: &Path) -> String {
-    let extension =
-        path.extension().and_then(|extension| extension.to_str()).unwrap_or_default().to_ascii_lowercase();
-    match extension.as_str() {
-        "json" => "files/eval.json".into(),
-        "toml" => "files/eval.toml".into(),
-        _ => "files/eval.yaml".into(),
-    }
-}
-
-/// Returns operating system and architecture of the recording machine, as far as the record has them.
+/// Returns what the record knows of the programs that ran, and of the machine.
 fn toolchain(run: &Run) -> Option<BundleToolchain> {
+    let text = |value: Option<Value<'_>>| value?.string().map(|text| text.into_owned());
     let environment = run.environment()?;
-    let text = |name| environment.member(name).and_then(|value| value.string()).map(|text| text.into_owned());
-    let runner = ToolchainRunner { os: text("os"), arch: text("arch"), ..ToolchainRunner::default() };
-    Some(BundleToolchain { runner: Some(runner), ..BundleToolchain::default() })
+    let member = |name| text(environment.member(name));
+    let runner = ToolchainRunner { os: member("os"), arch: member("arch"), ..ToolchainRunner::default() };
+    let agent = run.started().and_then(|started| started.member("agent"));
+    let agent = agent.and_then(|agent| {
+        let name = text(agent.member("name"))?;
+        Some(
+            text(agent.member("version")).map_or_else(|| name.clone(), |version| format!("{name}/{version}")),
+        )
+    });
+    Some(BundleToolchain {
+        runner: Some(runner),
+        recorder: member("reenact").map(|version| format!("reenact/{version}")),
+        agent,
+        ..BundleToolchain::default()
+    })
 }

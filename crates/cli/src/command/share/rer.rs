@@ -10,9 +10,10 @@ use reenact_json::{Digest, Limits, Shown};
 use reenact_verify::disk;
 
 use super::ShareArgs;
-use crate::output::{self, CommandError};
-use crate::quantity;
+use super::withhold::{WithheldRun, withheld_lines, write_withheld};
+use crate::output::CommandError;
 use crate::sealed_record::SealedRecord;
+use crate::{quantity, runs};
 
 impl ShareArgs {
     /// Binds the artifact to the bundle, signs it again, and packs it with the files that its events speak of.
@@ -21,8 +22,9 @@ impl ShareArgs {
     ///
     /// If the record does not verify, the user does not have its key, or a file is missing.
     pub(super) fn share_rer_bundle(&self) -> Result<u8, CommandError> {
-        let mut sealed = SealedRecord::open(&self.run, &self.keys)?;
-        sealed.require_verified()?;
+        let WithheldRun { opened: runs::OpenedRun { path, run, report }, newly_withheld } =
+            WithheldRun::open(self)?;
+        let mut sealed = SealedRecord::new(path, run, report)?;
         for path in &self.blob {
             let bytes = disk::read(path).map_err(|error| CommandError::impossible(error.to_string()))?;
             sealed.blobs.insert(Digest::of(&bytes).to_string(), bytes);
@@ -43,27 +45,29 @@ impl ShareArgs {
             .pack(&blobs, content, Vec::new())
             .map_err(|error| CommandError::impossible(error.to_string()))?;
         let written = self.write_bundle(&sealed.run, &bytes)?;
-        let name = written.path.to_string_lossy();
-        output::print(&if self.json {
+        written.place.print_report(&if self.json {
             let mut line = String::new();
             let mut object = PrintObjectWriter::open(&mut line);
-            object.string("out", name.as_ref());
+            object.string("out", written.path.to_string_lossy().as_ref());
             object.string("format", FormatId::RerBundle.name());
             object.string("digest", format!("sha256:{}", written.digest).as_str());
             object.name("bytes").push_str(&written.size.to_string());
             object.name("events").push_str(&bound.event_count.to_string());
             object.name("withheld").push_str(&bound.redacted_count.to_string());
             object.name("blobs").push_str(&blobs.len().to_string());
+            write_withheld(&newly_withheld, &mut object);
             object.close();
             line + "\n"
         } else {
-            let shown = Shown::whole(&name);
             format!(
-                "{shown} ({}): {}, {}, {} withheld; bound, signed again and verified\nnext: reenact verify {shown}\n",
+                "{} ({}): {}, {}, {} withheld; bound, signed again and verified\n{}next: reenact verify {}\n",
+                written.place.shown(),
                 quantity::size(written.size),
                 quantity::count(bound.event_count as u64, "event"),
                 quantity::count(blobs.len() as u64, "file"),
                 quantity::count(bound.redacted_count as u64, "payload"),
+                withheld_lines(&newly_withheld),
+                written.place.word(),
             )
         })?;
         Ok(0)
