@@ -60,7 +60,7 @@ impl OutputComparison {
 /// Sandbox that a replayed command ran in, as texts for the record.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReplaySandbox {
-    /// Isolation mechanism: `netns` or `none`.
+    /// Isolation mechanism: `netns`, `landlock` or `none`.
     pub isolation: String,
     /// Resources that the command could not reach.
     pub closed: Vec<String>,

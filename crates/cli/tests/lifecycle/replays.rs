@@ -222,13 +222,31 @@ fn without_a_sandbox_it_says_so() {
     );
 }
 
-/// Runs a replay where the kernel allows no user namespace: the limit is set in one of its own. `None` where that cannot be made.
-fn replay_without_namespaces(project: &TestProject, options: &[&str]) -> Option<CommandOutput> {
+/// Python program that makes the kernel refuse Landlock (call 444, on every architecture) to the command in its arguments.
+const WITHOUT_LANDLOCK: &str = r"
+import ctypes, os, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+rules = [(0x20, 0, 0, 0), (0x15, 0, 1, 444), (0x06, 0, 0, 0x00050000 | 38), (0x06, 0, 0, 0x7fff0000)]
+code = ctypes.create_string_buffer(b''.join(struct.pack('HBBI', *rule) for rule in rules))
+class Program(ctypes.Structure): _fields_ = [('length', ctypes.c_ushort), ('code', ctypes.c_void_p)]
+program = Program(len(rules), ctypes.addressof(code))
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, ctypes.byref(program), 0, 0) == 0
+os.execvp(sys.argv[1], sys.argv[1:])
+";
+
+/// Runs a replay where the kernel allows no user namespace: the limit is set in one of its own. `before` are the first words of
+/// the command line. `None` where that cannot be made.
+fn replay_without_namespaces(
+    project: &TestProject,
+    before: &[&str],
+    options: &[&str],
+) -> Option<CommandOutput> {
     let arguments = [&["replay", "last"], options, &["--", REENACT, "demo-agent"]].concat();
     let replay = project.command(&arguments);
-    let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" \"$@\"";
+    let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\"";
     let mut command = Command::new("unshare");
-    command.args(["--user", "--map-root-user", "sh", "-c", script]).arg(REENACT).args(replay.get_args());
+    command.args(["--user", "--map-root-user", "sh", "-c", script, "sh"]).args(before).arg(REENACT);
+    command.args(replay.get_args());
     command.env_clear().envs(replay.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command.current_dir(project.folder.path()).stdin(Stdio::null());
     let output = command.output().ok()?;
@@ -237,25 +255,45 @@ fn replay_without_namespaces(project: &TestProject, options: &[&str]) -> Option<
     (!stderr.contains("unshare: ")).then(|| CommandOutput { code: output.status.code(), stdout, stderr })
 }
 
+/// Landlock knows ports since its fourth version, of Linux 6.7; and it may be switched off.
+#[test]
+fn where_the_kernel_gives_no_namespaces_it_is_landlock() {
+    let (project, recorded) = recorded();
+    let Some(replayed) = replay_without_namespaces(&project, &[], &[]) else { return };
+    if replayed.stderr.contains("E_SANDBOX_REFUSED") {
+        assert!(std::env::var_os("REENACT_REQUIRE_SANDBOX").is_none(), "{}", replayed.stderr);
+        return;
+    }
+    let told = "...\nreenact: reproduced: 4 exchanges, exit 0, as recorded\n\
+                reenact: hermetic: the kernel let it connect to the gateway's port alone (landlock), which any host may have\n\
+                reenact: report [..]\n";
+    replayed.expect(0, &recorded.stdout, told);
+    let json = replay_without_namespaces(&project, &[], &["--json"]).unwrap();
+    json.expect(
+        0,
+        "[..]\"sandbox\":{\"rung\":\"landlock\",[..]\"TCP to this port of any host: [..]\n",
+        "...\n",
+    );
+}
+
 #[test]
 fn where_the_kernel_gives_no_sandbox_nothing_runs_unasked() {
     let (project, recorded) = recorded();
-    let Some(refused) = replay_without_namespaces(&project, &[]) else { return };
+    let without_landlock = ["python3", "-c", WITHOUT_LANDLOCK];
+    let Some(refused) = replay_without_namespaces(&project, &without_landlock, &[]) else { return };
     refused.expect(
         2,
         "",
         "...\nreenact: the sandbox was refused at step namespaces: [..] (E_SANDBOX_REFUSED)\n  the number of user namespaces is limited to 0: [..]\nwithout a sandbox the agent has the whole network: --sandbox off runs it all the same\n",
     );
-    let refused = replay_without_namespaces(&project, &["--json"]).unwrap();
+    let refused = replay_without_namespaces(&project, &without_landlock, &["--json"]).unwrap();
     assert_eq!(refused.code, Some(2));
     assert!(refused.stdout.starts_with("{\"code\":\"E_SANDBOX_REFUSED\","), "{}", refused.stdout);
     for sandbox in ["auto", "off"] {
-        let replayed = replay_without_namespaces(&project, &["--sandbox", sandbox]).unwrap();
-        replayed.expect(
-            0,
-            &recorded.stdout,
-            "...\nreenact: reproduced, NOT hermetic: 4 exchanges, exit 0, as recorded\n...\n",
-        );
+        let options = ["--sandbox", sandbox];
+        let replayed = replay_without_namespaces(&project, &without_landlock, &options).unwrap();
+        let told = "...\nreenact: reproduced, NOT hermetic: 4 exchanges, exit 0, as recorded\n...\n";
+        replayed.expect(0, &recorded.stdout, told);
     }
 }
 

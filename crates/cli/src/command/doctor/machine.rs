@@ -142,6 +142,11 @@ fn sandbox() -> DoctorFinding {
                 format!("replays are not cut off from the network: {why}"),
             )
         }
+        Isolation::Landlock => DoctorFinding::new(
+            "sandbox",
+            FindingState::Fine,
+            "the kernel lets replays connect to their gateway's port alone (landlock); namespaces would close more",
+        ),
         rung => DoctorFinding::new(
             "sandbox",
             FindingState::Fine,

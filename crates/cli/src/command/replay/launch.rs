@@ -51,7 +51,7 @@ impl ReplayArgs {
     pub(super) fn start_agent(&self, setup: &ReplaySetup) -> Result<RunningAgent, CommandError> {
         let why = match self.sandbox {
             SandboxModeArg::Off => "the sandbox was switched off (--sandbox off)".to_owned(),
-            SandboxModeArg::Auto | SandboxModeArg::Require => match self.start_in_sandbox(setup) {
+            SandboxModeArg::Auto | SandboxModeArg::Require => match self.start_in_any_sandbox(setup) {
                 Ok(running) => return Ok(running),
                 Err(AgentStartError::Other(error)) => return Err(error),
                 Err(AgentStartError::Sandbox(error)) => {
@@ -101,18 +101,41 @@ impl ReplayArgs {
         terminal.confirm("Run it all the same? [y/N] ").unwrap_or(false)
     }
 
-    /// Starts the agent in a sandbox of the kernel, with the gateway's listener inside it.
+    /// Starts the agent in namespaces of its own; behind Landlock where the kernel gives none.
+    ///
+    /// The error is that of the namespaces, which close more: its advice leads to them.
+    fn start_in_any_sandbox(&self, setup: &ReplaySetup) -> Result<RunningAgent, AgentStartError> {
+        let refused = match self.start_in_sandbox(setup, None) {
+            Err(AgentStartError::Sandbox(refused)) => refused,
+            started => return started,
+        };
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(SandboxError::Spawn)?;
+        match self.start_in_sandbox(setup, Some(listener)) {
+            Err(AgentStartError::Sandbox(_)) => Err(refused.into()),
+            started => started,
+        }
+    }
+
+    /// Starts the agent in a sandbox of the kernel: with the gateway's listener inside it, or behind Landlock with this one.
     ///
     /// The child first runs this program as the sandbox's trampoline, and hands the listener over. Only when the gateway
     /// serves it, the trampoline is told to execute the agent. A child that fails before is killed and reaped.
-    fn start_in_sandbox(&self, setup: &ReplaySetup) -> Result<RunningAgent, AgentStartError> {
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, SANDBOX_PORT));
+    fn start_in_sandbox(
+        &self,
+        setup: &ReplaySetup,
+        outside_listener: Option<TcpListener>,
+    ) -> Result<RunningAgent, AgentStartError> {
+        let address = match &outside_listener {
+            None => SocketAddr::from((Ipv4Addr::LOCALHOST, SANDBOX_PORT)),
+            Some(listener) => listener.local_addr().map_err(SandboxError::Spawn)?,
+        };
         let (launch, overlay) = self.launch(setup, address)?;
         let [program, arguments @ ..] = launch.command.as_slice() else {
             return Err(CommandError::impossible("there is no command to run").into());
         };
         let mut plan =
             SandboxCommand::new(program.clone()).args(arguments.iter().cloned()).listen_port(SANDBOX_PORT);
+        plan.outside_listener = outside_listener;
         plan.env = Some(launch.environment);
         #[cfg(unix)]
         if let Some(input) = &setup.input {

@@ -136,6 +136,9 @@ impl ReplayArgs {
         }
         output::print_notice(&match enforcement.isolation {
             Isolation::None => "hermetic: not enforced, the agent had the whole network".to_owned(),
+            Isolation::Landlock => {
+                "hermetic: the kernel let it connect to the gateway's port alone (landlock), which any host may have".to_owned()
+            }
             rung => format!("hermetic: the kernel cut off the network ({rung})"),
         });
     }
