@@ -424,3 +424,53 @@ fn a_bundle_that_goes_live_says_so() {
         "reenact: b.tar.gz: nothing was run: [..]\n...\n",
     );
 }
+
+#[test]
+fn a_bundle_without_answers_runs_nothing() {
+    let project = offline_project();
+    let members = r#""outputs":{"summary":"outputs/summary.json"}"#;
+    let bundle = write_bundle(&project, members, &[("outputs/summary.json", FAILED_SUMMARY)]);
+    let marked = ["sh", "-c", "echo ran > ran; exit 1"].map(str::to_owned);
+    for options in [&["--bundle", bundle.as_str()][..], &[&bundle]] {
+        replay(&project, options, &marked).expect(
+            2,
+            "",
+            "reenact: bundle: the bundle holds neither a trace with answers nor a cassette (E_REPLAY_MISSING_DEPENDENCY)\nrecorded: exit 1, E_TEST_FAILED, 1 of 2 tests failed\n",
+        );
+    }
+    assert!(!project.folder.path().join("ran").exists());
+}
+
+#[test]
+fn reports_that_cannot_be_read_are_no_outcome() {
+    let project = offline_project();
+    let trace = trace();
+    let files =
+        [("files/trace.jsonl", trace.as_str()), ("outputs/run.json", "{"), ("outputs/summary.json", "[]")];
+    let bundle = write_bundle(&project, USUAL, &files);
+    replay(&project, &[&bundle], &agent("", 0)).expect(
+        2,
+        "",
+        "reenact: bundle: its run.json and summary.json cannot be read, so that a replay cannot be compared with them; replay it all the same with --force (E_REPLAY_MISSING_DEPENDENCY)\n",
+    );
+    replay(&project, &[&bundle, "--force"], &agent("", 0)).expect(
+        0,
+        "[..]\n...\n",
+        "reenact: recorded: the reports in the bundle cannot be read, so that nothing tells how its run ended\n...\n",
+    );
+}
+
+#[test]
+fn a_bundle_that_was_imported_keeps_its_outcome() {
+    let project = offline_project();
+    let bundle = failed_bundle(&project);
+    let imported = project.run(&["convert", &bundle, "--to", "rer", "--out", "run.rer.json"]);
+    assert_eq!(imported.code, Some(0), "{}", imported.stderr);
+    project.run(&["show", "run.rer.json"]).expect(0, &format!("...\nended   {FAILED}\n...\n"), "");
+    replay(&project, &["run.rer.json"], &agent("", 0)).expect(
+        1,
+        "[..]\n...\n",
+        "...\nreenact: differed: exit 0, recorded was exit 1\n...\n",
+    );
+    assert_eq!(project.run(&["replay", "run.rer.json"]).code, Some(2));
+}

@@ -147,8 +147,7 @@ impl ReplayArgs {
                 return replay.fail(&stopped, results, None);
             }
         };
-        let found = OpenedRun { path: found.path, run, report: found.report };
-        self.replay_bundle(&found, &replay)
+        self.replay_bundle(&run, &found, &replay)
     }
 
     /// Replays a bundle that is named as any other record, and writes no reports. `name` is printable.
@@ -164,37 +163,41 @@ impl ReplayArgs {
             is_json: self.json,
             ..BundleReplay::default()
         };
-        self.replay_bundle(found, &replay)
+        match inputs::completed_run(&found.run) {
+            Ok(run) => self.replay_bundle(&run, found, &replay),
+            Err(stopped) => replay.fail(&stopped, Vec::new(), None),
+        }
     }
 
     /// Runs the command on the answers of a bundle, and compares the outcome with the bundle's.
-    fn replay_bundle(&self, found: &OpenedRun, replay: &BundleReplay) -> Result<u8, CommandError> {
+    fn replay_bundle(&self, run: &Run, found: &OpenedRun, replay: &BundleReplay) -> Result<u8, CommandError> {
         let BundleReplay { name, facts, .. } = replay;
         if self.command.is_empty() {
-            return replay.refuse_without_command(&found.run);
+            return replay.refuse_without_command(run);
         }
-        if facts.recorded.is_some() {
+        if facts.is_unreadable && !self.force {
+            let message = "its run.json and summary.json cannot be read, so that a replay cannot be compared with them; replay it all the same with --force";
+            let stopped = BundleReplayError::missing_dependency(message);
+            return replay.fail(&stopped, results::skipped_results(run, facts), None);
+        }
+        if facts.recorded.is_some() || facts.is_unreadable {
             output::print_notice(&facts.recorded_line());
         }
         if let Some(coverage) = facts.coverage_line() {
             output::print_notice(&coverage);
         }
-        let seeds = self.seeds(&found.run);
+        let seeds = self.seeds(run);
         seeds.notices().for_each(|notice| output::print_notice(&notice));
         if self.fork.is_asked() {
-            return self.run_bundle_live(found, replay);
+            let found =
+                OpenedRun { path: found.path.clone(), run: run.clone(), report: found.report.clone() };
+            return self.run_bundle_live(&found, replay);
         }
         let written = self.bundle.outputs.as_deref().map(CommandOutputs::before).transpose()?;
-        let (mut record, enforcement) = self.replay_run(&found.run, name, self.command.clone())?;
+        let (mut record, enforcement) = self.replay_run(run, name, self.command.clone())?;
         let written = written.map(|before| before.after());
-        let (results, comparison) = results::compare(
-            &found.run,
-            facts,
-            seeds.named(),
-            &record.outcome,
-            record.child_exit,
-            written.as_ref(),
-        );
+        let (results, comparison) =
+            results::compare(run, facts, seeds.named(), &record.outcome, record.child_exit, written.as_ref());
         record.bundle = Some(comparison);
         let end =
             BundleReplayEnd { results, seed_overrides: seeds.overrides(), ..BundleReplayEnd::default() };
