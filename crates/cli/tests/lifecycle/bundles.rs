@@ -151,7 +151,7 @@ fn without_a_command_nothing_passes() {
     let bundle = failed_bundle(&project);
     let refused = |named: &str| {
         format!(
-            "reenact: bundle: nothing was run: a bundle names no command; it holds 1 answer (E_REPLAY_MISSING_DEPENDENCY)\n{FAILED}\nto run it again: reenact replay {named} -- CMD\n"
+            "reenact: bundle: nothing was run: a bundle names no command (E_REPLAY_MISSING_DEPENDENCY)\n{FAILED}\nto run it again: reenact replay {named} -- CMD\n"
         )
     };
     project.run(&["replay", &bundle]).expect(2, "", &refused("bundle"));
@@ -195,7 +195,17 @@ fn a_bundle_of_ours_is_compared_answer_by_answer() {
         "[..]\n...\n",
         "...\nreenact: differed: exit 0, recorded was exit 3\n...\n",
     );
-    // One answer that is not asked for is one result that differs.
+    // Readers of the reports see it without our verdict.
+    with_json(&project, "summary.json", |summary| {
+        assert_eq!(text_at(summary, &["results"]), r#"{"passed":4,"failed":1,"total":5}"#);
+        assert!(
+            text_at(summary, &["message"]).starts_with("\"the replay differed: exit 0, recorded was exit 3;")
+        );
+    });
+    let junit = fs::read_to_string(project.folder.path().join("junit.xml")).unwrap();
+    let failure = r#"<testcase name="replay"><failure message="the replay differed: exit 0, recorded was exit 3"/></testcase>"#;
+    assert!(junit.contains(failure), "{junit}");
+    // An answer that is not asked for is a result that differs, and no second line of text.
     let nothing = replay(&project, &["--json", "b.tar.gz"], &["sh", "-c", "exit 3"].map(str::to_owned));
     assert_eq!(nothing.code, Some(1), "{}", nothing.stderr);
     let json = Value::parse(nothing.stdout.trim_end().as_bytes(), &Limits::default()).unwrap();
@@ -203,7 +213,10 @@ fn a_bundle_of_ours_is_compared_answer_by_answer() {
     assert_eq!(differences.elements().count(), 4);
     let first = differences.elements().next().unwrap();
     assert_eq!(text_at(first, &["recorded"]), r#""pass""#);
-    assert_eq!(text_at(first, &["now"]), r#""skipped""#);
+    assert_eq!(text_at(first, &["now"]), r#""fail""#);
+    let told = replay(&project, &["b.tar.gz"], &["sh", "-c", "exit 3"].map(str::to_owned)).stderr;
+    assert!(told.contains("reenact: differed: 8 exchanges not asked for\n"), "{told}");
+    assert!(!told.contains("not as in the bundle"), "{told}");
 }
 
 #[test]

@@ -97,10 +97,14 @@ impl BundleFacts {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
+        let is_ours = self.recorded.as_ref().is_some_and(|recorded| recorded.is_of_exchanges);
         (incomplete > 0).then(|| {
             format!(
                 "{incomplete} of {} cannot be replayed from this bundle: {}{more}",
-                quantity::count((self.complete_tests + incomplete) as u64, "test"),
+                quantity::count(
+                    (self.complete_tests + incomplete) as u64,
+                    if is_ours { "answer" } else { "test" }
+                ),
                 named.join(", ")
             )
         })

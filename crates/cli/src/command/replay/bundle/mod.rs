@@ -28,7 +28,7 @@ use reenact_json::print::PrintObjectWriter;
 use reenact_json::{Digest, Shown};
 use reenact_record::RunId;
 use reenact_replay::{ReplayRecord, ReplayVerdict, miss};
-use reenact_run::assay_report::{AssayReport, AssaySeeds, AssayTestResult, ReplayedBundle};
+use reenact_run::assay_report::{AssayReport, AssaySeeds, AssayTestResult, AssayTestStatus, ReplayedBundle};
 use reenact_run::{OpenedRecord, Run};
 use reenact_sandbox::{Isolation, SandboxReport};
 use reenact_verify::disk;
@@ -40,7 +40,6 @@ use super::ReplayArgs;
 use super::fork::ForkEnd;
 use crate::command::shell_quoted;
 use crate::output::{self, CommandError};
-use crate::quantity;
 use crate::runs::{self, OpenedRun};
 
 pub(super) use args::ReplayBundleArgs;
@@ -201,6 +200,20 @@ impl ReplayArgs {
         record.bundle = Some(comparison);
         let end =
             BundleReplayEnd { results, seed_overrides: seeds.overrides(), ..BundleReplayEnd::default() };
+        let stopped = match record.verdict() {
+            ReplayVerdict::Reproduced => None,
+            ReplayVerdict::Differed => Some(BundleReplayError {
+                code: DIFFERED_CODE,
+                message: format!("the replay differed: {}", self.differing_reasons(&record)),
+            }),
+            ReplayVerdict::MissingDependency => {
+                let first = record.outcome.misses.first();
+                Some(BundleReplayError::missing_dependency(
+                    first.map_or(String::new(), |first| first.miss.to_string()),
+                ))
+            }
+        };
+        let end = BundleReplayEnd { stopped: stopped.as_ref(), ..end };
         replay.write_outcome(&record, &enforcement, end)?;
         self.report_result(&record, &enforcement)
     }
@@ -244,15 +257,10 @@ impl BundleReplay {
             .exchanges()
             .filter_map(|exchange| exchange.request().err().or_else(|| exchange.answer().err()))
             .count();
-        let all = run.exchanges().count();
-        let answers = match broken {
-            0 => format!("it holds {}", quantity::count(all as u64, "answer")),
-            _ => format!(
-                "it holds {}, {broken} of which cannot be given",
-                quantity::count(all as u64, "answer")
-            ),
-        };
-        let message = format!("nothing was run: a bundle names no command; {answers}");
+        let mut message = "nothing was run: a bundle names no command".to_owned();
+        if broken > 0 {
+            message.push_str(&format!("; {broken} of its recorded answers cannot be given"));
+        }
         let stopped = BundleReplayError::missing_dependency(message);
         let next_step = format!("reenact replay {} -- CMD", self.arguments);
         self.fail(&stopped, results::skipped_results(run, &self.facts), Some(next_step))
@@ -313,27 +321,25 @@ impl BundleReplay {
         &self,
         record: &ReplayRecord,
         enforcement: &SandboxReport,
-        end: BundleReplayEnd<'_>,
+        mut end: BundleReplayEnd<'_>,
     ) -> Result<(), CommandError> {
-        let stopped = match record.verdict() {
-            ReplayVerdict::Reproduced => None,
-            ReplayVerdict::Differed => {
-                Some(BundleReplayError { code: DIFFERED_CODE, message: "the replay differed".into() })
-            }
-            ReplayVerdict::MissingDependency => {
-                let first =
-                    record.outcome.misses.first().map_or(String::new(), |first| first.miss.to_string());
-                Some(BundleReplayError::missing_dependency(first))
-            }
-        };
-        let message = match (&stopped, super::matching::found_by_phrase(record.outcome.found_by)) {
+        // Readers of JUnit and SARIF see results alone: one of them must have failed.
+        end.results.extend(end.stopped.map(|stopped| AssayTestResult {
+            id: "replay".to_owned(),
+            status: match stopped.code {
+                DIFFERED_CODE => AssayTestStatus::Fail,
+                _ => AssayTestStatus::Error,
+            },
+            message: stopped.message.clone(),
+            milliseconds: None,
+        }));
+        let message = match (end.stopped, super::matching::found_by_phrase(record.outcome.found_by)) {
             (Some(stopped), _) => stopped.message.clone(),
             (None, Some(found)) => format!("reproduced, requests were found by {found}"),
             (None, None) => "reproduced".into(),
         };
         self.write(BundleReplayEnd {
             exit_code: record.verdict().exit_code(),
-            stopped: stopped.as_ref(),
             message: Some(match &self.facts.recorded {
                 Some(_) => format!("{message}; {}", self.facts.recorded_line()),
                 None => message,

@@ -4,7 +4,7 @@
 //! again. Those of other tools ran in these tools, so that nothing is known of them unless the command writes reports of its own.
 //! Start reading at [`compare`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use reenact_formats::replay_bundle::ManifestView;
 use reenact_formats::replay_bundle::manifest::OutputsView;
@@ -14,7 +14,7 @@ use reenact_run::assay_report::{AssayTestResult, AssayTestStatus};
 use reenact_run::bundled_outcome::{
     BundledTest, OutcomeDifference, differences, junit_cases, sarif_results, test_differences,
 };
-use reenact_run::{BundledOutcome, Exit, Run};
+use reenact_run::{BundledOutcome, Exchange, Exit, Run};
 
 use super::command_outputs::WrittenOutputs;
 use super::inputs::{BundleFacts, manifest};
@@ -24,6 +24,8 @@ use crate::quantity;
 const MAX_SHOWN: usize = 10;
 /// Place of the difference in how the command ended, which the line of the verdict tells.
 const COMMAND_EXIT: &str = "exit of the command";
+/// Beginning of the place of an answer that was not asked for, which the lines about requests tell.
+const ANSWER: &str = "answer";
 /// Place of the difference that the command wrote no reports that can be read.
 const REPORTS: &str = "run.json and summary.json";
 
@@ -106,8 +108,7 @@ fn compare_answers(
     results: &mut Vec<AssayTestResult>,
     comparison: &mut BundleComparison,
 ) {
-    let unused: BTreeMap<usize, bool> =
-        outcome.unused.iter().map(|unused| (unused.event_index, unused.is_side_call)).collect();
+    let unused = unused_events(outcome);
     let mut events: BTreeMap<String, usize> = BTreeMap::new();
     for exchange in run.exchanges() {
         events.entry(exchange.step_id().into_owned()).or_insert(exchange.called.index());
@@ -122,7 +123,7 @@ fn compare_answers(
         };
         let (status, message) = match unused.get(event) {
             None => (status_of(test), "answered as recorded"),
-            Some(_) => (AssayTestStatus::Skipped, "not asked for"),
+            Some(is_side_call) => not_asked_for(*is_side_call),
         };
         // Calls that may be left out make no difference.
         if unused.get(event) != Some(&true) {
@@ -131,7 +132,7 @@ fn compare_answers(
         }
         results.push(result(test.id.clone(), status, message.to_owned()));
     }
-    comparison.differences.extend(test_differences("answer", &before, &now));
+    comparison.differences.extend(test_differences(ANSWER, &before, &now));
     if !recorded.tests.is_empty() {
         comparison.compared.push("run");
     }
@@ -139,15 +140,28 @@ fn compare_answers(
 
 /// Returns the results of all recorded answers.
 fn answer_results(run: &Run, prefix: &str, outcome: &ReplayOutcome) -> Vec<AssayTestResult> {
-    let unused: BTreeSet<usize> = outcome.unused.iter().map(|unused| unused.event_index).collect();
-    let of = |exchange: reenact_run::Exchange<'_>| {
-        let (status, message) = match unused.contains(&exchange.called.index()) {
-            false => (AssayTestStatus::Pass, "answered as recorded"),
-            true => (AssayTestStatus::Skipped, "not asked for"),
+    let unused = unused_events(outcome);
+    let of = |exchange: Exchange<'_>| {
+        let (status, message) = match unused.get(&exchange.called.index()) {
+            None => (AssayTestStatus::Pass, "answered as recorded"),
+            Some(is_side_call) => not_asked_for(*is_side_call),
         };
         result(format!("{prefix}{}", exchange.step_id()), status, message.to_owned())
     };
     run.exchanges().map(of).collect()
+}
+
+/// Returns the events of recorded requests that were not made again, each with whether it may be left out.
+fn unused_events(outcome: &ReplayOutcome) -> BTreeMap<usize, bool> {
+    outcome.unused.iter().map(|unused| (unused.event_index, unused.is_side_call)).collect()
+}
+
+/// Returns the status of an answer that was not asked for.
+fn not_asked_for(is_side_call: bool) -> (AssayTestStatus, &'static str) {
+    match is_side_call {
+        true => (AssayTestStatus::Skipped, "not asked for, which it need not be"),
+        false => (AssayTestStatus::Fail, "not asked for"),
+    }
 }
 
 /// Compares the tests of another tool with those that the command ran, if it wrote reports.
@@ -250,11 +264,17 @@ fn result(id: String, status: AssayTestStatus, message: String) -> AssayTestResu
     AssayTestResult { id, status, message, milliseconds: None }
 }
 
+/// Returns true for a difference that no other line of the result tells.
+fn is_told(difference: &OutcomeDifference) -> bool {
+    let is_answer = difference.at.strip_prefix(ANSWER).is_some_and(|rest| rest.starts_with(' '));
+    difference.at != COMMAND_EXIT && !is_answer
+}
+
 /// Returns the differences between a replay and its bundle, and what is not known of it, as notices.
 pub(in crate::command::replay) fn comparison_notices(comparison: &BundleComparison) -> Vec<String> {
     let mut notices = Vec::new();
     let told: Vec<&OutcomeDifference> =
-        comparison.differences.iter().filter(|difference| difference.at != COMMAND_EXIT).collect();
+        comparison.differences.iter().filter(|difference| is_told(difference)).collect();
     if !told.is_empty() {
         let mut text = "not as in the bundle:".to_owned();
         let word = |side: &Option<String>| match side.as_deref() {
@@ -276,9 +296,10 @@ pub(in crate::command::replay) fn comparison_notices(comparison: &BundleComparis
         notices.push(text);
     }
     let count = comparison.tests_not_run;
-    if count > 0 {
+    let is_ours = comparison.recorded.as_ref().is_some_and(|recorded| recorded.is_of_exchanges);
+    // Answers that the bundle itself says are not in it were named before.
+    if count > if is_ours { comparison.incomplete_tests.len() } else { 0 } {
         let (were, them) = if count == 1 { ("was", "it") } else { ("were", "them") };
-        let is_ours = comparison.recorded.as_ref().is_some_and(|recorded| recorded.is_of_exchanges);
         notices.push(match is_ours {
             true => format!(
                 "{} {were} recorded that the bundle does not hold: nothing is known of {them}",
@@ -303,7 +324,7 @@ pub(in crate::command::replay) fn comparison_notices(comparison: &BundleComparis
 
 /// Returns why a replay differs from its bundle, as part of a line; `None` if it does not, or only in how the command ended.
 pub(in crate::command::replay) fn differing_phrase(comparison: &BundleComparison) -> Option<String> {
-    let count = comparison.differences.iter().filter(|difference| difference.at != COMMAND_EXIT).count();
+    let count = comparison.differences.iter().filter(|difference| is_told(difference)).count();
     let differs = if count == 1 { "differs" } else { "differ" };
     let outputs = quantity::count(count as u64, "result");
     (count > 0).then(|| format!("{outputs} {differs} from the bundle"))
