@@ -145,3 +145,23 @@ fn a_report_of_the_command_is_never_replaced() {
         "reenact: results/of/sarif.json: what is here under this name was not written by a replay, and is not replaced: [..]\n",
     );
 }
+
+#[test]
+fn reports_of_an_earlier_replay_never_stand_for_this_one() {
+    let project = offline_project();
+    let bundle = failed_bundle(&project);
+    let codes = |options: &[&str], command: &[String]| {
+        assert_eq!(replay(&project, &["--bundle", &bundle], &agent("", 1)).code, Some(0));
+        let failed = replay(&project, options, command);
+        assert_eq!(failed.code, Some(2), "{}", failed.stderr);
+        with_json(&project, "summary.json", |summary| {
+            let member =
+                |name: &str| String::from_utf8(summary.member(name).unwrap().text().to_vec()).unwrap();
+            (member("exit_code"), member("reason_code"))
+        })
+    };
+    let said = |code: &str| ("2".to_owned(), format!("\"{code}\""));
+    let missing = codes(&["--bundle", &bundle], &["/nowhere/agent".to_owned()]);
+    assert_eq!(missing, said("E_REPLAY_FAILED"));
+    assert_eq!(codes(&["--bundle", "not-there.tar.gz"], &agent("", 1)), said("E_CFG_PARSE"));
+}

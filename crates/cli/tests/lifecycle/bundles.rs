@@ -151,7 +151,7 @@ fn without_a_command_nothing_passes() {
     let bundle = failed_bundle(&project);
     let refused = |named: &str| {
         format!(
-            "reenact: bundle: nothing was run: a bundle names no command; it holds 1 answer (E_REPLAY_MISSING_DEPENDENCY)\n{FAILED}\nto run it again: reenact replay {named} -- CMD\n"
+            "reenact: bundle: nothing was run: a bundle names no command (E_REPLAY_MISSING_DEPENDENCY)\n{FAILED}\nto run it again: reenact replay {named} -- CMD\n"
         )
     };
     project.run(&["replay", &bundle]).expect(2, "", &refused("bundle"));
@@ -195,7 +195,17 @@ fn a_bundle_of_ours_is_compared_answer_by_answer() {
         "[..]\n...\n",
         "...\nreenact: differed: exit 0, recorded was exit 3\n...\n",
     );
-    // One answer that is not asked for is one result that differs.
+    // Readers of the reports see it without our verdict.
+    with_json(&project, "summary.json", |summary| {
+        assert_eq!(text_at(summary, &["results"]), r#"{"passed":4,"failed":1,"total":5}"#);
+        assert!(
+            text_at(summary, &["message"]).starts_with("\"the replay differed: exit 0, recorded was exit 3;")
+        );
+    });
+    let junit = fs::read_to_string(project.folder.path().join("junit.xml")).unwrap();
+    let failure = r#"<testcase name="replay"><failure message="the replay differed: exit 0, recorded was exit 3"/></testcase>"#;
+    assert!(junit.contains(failure), "{junit}");
+    // An answer that is not asked for is a result that differs, and no second line of text.
     let nothing = replay(&project, &["--json", "b.tar.gz"], &["sh", "-c", "exit 3"].map(str::to_owned));
     assert_eq!(nothing.code, Some(1), "{}", nothing.stderr);
     let json = Value::parse(nothing.stdout.trim_end().as_bytes(), &Limits::default()).unwrap();
@@ -203,7 +213,10 @@ fn a_bundle_of_ours_is_compared_answer_by_answer() {
     assert_eq!(differences.elements().count(), 4);
     let first = differences.elements().next().unwrap();
     assert_eq!(text_at(first, &["recorded"]), r#""pass""#);
-    assert_eq!(text_at(first, &["now"]), r#""skipped""#);
+    assert_eq!(text_at(first, &["now"]), r#""fail""#);
+    let told = replay(&project, &["b.tar.gz"], &["sh", "-c", "exit 3"].map(str::to_owned)).stderr;
+    assert!(told.contains("reenact: differed: 8 exchanges not asked for\n"), "{told}");
+    assert!(!told.contains("not as in the bundle"), "{told}");
 }
 
 #[test]
@@ -423,4 +436,54 @@ fn a_bundle_that_goes_live_says_so() {
         "",
         "reenact: b.tar.gz: nothing was run: [..]\n...\n",
     );
+}
+
+#[test]
+fn a_bundle_without_answers_runs_nothing() {
+    let project = offline_project();
+    let members = r#""outputs":{"summary":"outputs/summary.json"}"#;
+    let bundle = write_bundle(&project, members, &[("outputs/summary.json", FAILED_SUMMARY)]);
+    let marked = ["sh", "-c", "echo ran > ran; exit 1"].map(str::to_owned);
+    for options in [&["--bundle", bundle.as_str()][..], &[&bundle]] {
+        replay(&project, options, &marked).expect(
+            2,
+            "",
+            "reenact: bundle: the bundle holds neither a trace with answers nor a cassette (E_REPLAY_MISSING_DEPENDENCY)\nrecorded: exit 1, E_TEST_FAILED, 1 of 2 tests failed\n",
+        );
+    }
+    assert!(!project.folder.path().join("ran").exists());
+}
+
+#[test]
+fn reports_that_cannot_be_read_are_no_outcome() {
+    let project = offline_project();
+    let trace = trace();
+    let files =
+        [("files/trace.jsonl", trace.as_str()), ("outputs/run.json", "{"), ("outputs/summary.json", "[]")];
+    let bundle = write_bundle(&project, USUAL, &files);
+    replay(&project, &[&bundle], &agent("", 0)).expect(
+        2,
+        "",
+        "reenact: bundle: its run.json and summary.json cannot be read, so that a replay cannot be compared with them; replay it all the same with --force (E_REPLAY_MISSING_DEPENDENCY)\n",
+    );
+    replay(&project, &[&bundle, "--force"], &agent("", 0)).expect(
+        0,
+        "[..]\n...\n",
+        "reenact: recorded: the reports in the bundle cannot be read, so that nothing tells how its run ended\n...\n",
+    );
+}
+
+#[test]
+fn a_bundle_that_was_imported_keeps_its_outcome() {
+    let project = offline_project();
+    let bundle = failed_bundle(&project);
+    let imported = project.run(&["convert", &bundle, "--to", "rer", "--out", "run.rer.json"]);
+    assert_eq!(imported.code, Some(0), "{}", imported.stderr);
+    project.run(&["show", "run.rer.json"]).expect(0, &format!("...\nended   {FAILED}\n...\n"), "");
+    replay(&project, &["run.rer.json"], &agent("", 0)).expect(
+        1,
+        "[..]\n...\n",
+        "...\nreenact: differed: exit 0, recorded was exit 1\n...\n",
+    );
+    assert_eq!(project.run(&["replay", "run.rer.json"]).code, Some(2));
 }

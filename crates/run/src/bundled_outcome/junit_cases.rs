@@ -182,6 +182,34 @@ fn reference(name: &str) -> Option<char> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::assay_report::{AssayReport, AssayTestResult, AssayTestStatus};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_to_its_end(text in "[<>/='\"! a-c\\[\\]?&;#x-]{0,60}") {
+            // Whatever comes out, it ends, and does not panic.
+            let _ = junit_cases(format!("<testsuite>{text}").as_bytes());
+        }
+
+        #[test]
+        fn any_name_comes_back(name in any::<String>(), message in any::<String>()) {
+            let result = |status| AssayTestResult {
+                id: name.clone(),
+                status,
+                message: message.clone(),
+                milliseconds: None,
+            };
+            let report = AssayReport {
+                results: vec![result(AssayTestStatus::Error), result(AssayTestStatus::Pass)],
+                ..AssayReport::default()
+            };
+            let cases = junit_cases(report.junit_xml().as_bytes()).unwrap();
+            let shown = reenact_json::Shown::whole(&name).to_string().replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}");
+            let expected = |status: &str| BundledTest { id: shown.clone(), status: status.to_owned() };
+            prop_assert_eq!(cases, [expected("error"), expected("pass")]);
+        }
+    }
 
     fn cases(text: &str) -> Result<Vec<(String, String)>, JunitFault> {
         Ok(junit_cases(text.as_bytes())?.into_iter().map(|case| (case.id, case.status)).collect())

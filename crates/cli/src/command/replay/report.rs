@@ -71,6 +71,28 @@ impl ReplayArgs {
         }
     }
 
+    /// Returns why a replay differed, as part of a line.
+    pub(super) fn differing_reasons(&self, record: &ReplayRecord) -> String {
+        let (outcome, exit) = (&record.outcome, record.child_exit);
+        let mut why = Vec::new();
+        let unused = outcome.unused.iter().filter(|unused| !unused.is_side_call).count();
+        if unused > 0 {
+            why.push(format!("{} not asked for", quantity::count(unused as u64, "exchange")));
+        }
+        if !outcome.is_reproduction() {
+            why.push(format!("results of tools are others, {} found", hits_phrase(outcome)));
+        }
+        if let Some(recorded) = record.recorded_exit.filter(|recorded| *recorded != exit) {
+            why.push(format!("{exit}, recorded was {recorded}"));
+        }
+        why.extend(record.bundle.as_ref().and_then(bundle::failure_phrase));
+        why.extend(record.bundle.as_ref().and_then(bundle::differing_phrase));
+        if self.same_output && record.has_other_output() {
+            why.push("the output is not the recorded one".to_owned());
+        }
+        why.join("; ")
+    }
+
     /// Prints the result to standard error: misses, unused exchanges, the verdict and the isolation.
     fn print_result(&self, record: &ReplayRecord, enforcement: &SandboxReport) {
         let outcome = &record.outcome;
@@ -91,10 +113,7 @@ impl ReplayArgs {
         if let Some(note) = rebuilt_notice(*rebuilt, *found_by) {
             output::print_notice(&note);
         }
-        let (mut hits, exit) = (quantity::count(outcome.hits() as u64, "exchange"), record.child_exit);
-        if let Some(levels) = matching::levels_phrase(outcome) {
-            hits = format!("{hits} ({levels})");
-        }
+        let (hits, exit) = (hits_phrase(outcome), record.child_exit);
         let line = match record.verdict() {
             ReplayVerdict::Reproduced => {
                 let how =
@@ -104,25 +123,7 @@ impl ReplayArgs {
                     _ => format!("reproduced: {how}"),
                 }
             }
-            ReplayVerdict::Differed => {
-                let mut why = Vec::new();
-                let unused = unused.iter().filter(|unused| !unused.is_side_call).count();
-                if unused > 0 {
-                    why.push(format!("{} not asked for", quantity::count(unused as u64, "exchange")));
-                }
-                if !outcome.is_reproduction() {
-                    why.push(format!("results of tools are others, {hits} found"));
-                }
-                if let Some(recorded) = record.recorded_exit.filter(|recorded| *recorded != exit) {
-                    why.push(format!("{exit}, recorded was {recorded}"));
-                }
-                why.extend(record.bundle.as_ref().and_then(bundle::failure_phrase));
-                why.extend(record.bundle.as_ref().and_then(bundle::differing_phrase));
-                if self.same_output && record.has_other_output() {
-                    why.push("the output is not the recorded one".to_owned());
-                }
-                format!("differed: {}", why.join("; "))
-            }
+            ReplayVerdict::Differed => format!("differed: {}", self.differing_reasons(record)),
             ReplayVerdict::MissingDependency => format!(
                 "could not be reproduced: {} with no recorded answer (E_REPLAY_MISSING_DEPENDENCY), {hits} as recorded",
                 quantity::count(*missed as u64, "request")
@@ -141,6 +142,15 @@ impl ReplayArgs {
             }
             rung => format!("hermetic: the kernel cut off the network ({rung})"),
         });
+    }
+}
+
+/// Returns the number of answers that were given, with the levels of their requests.
+fn hits_phrase(outcome: &ReplayOutcome) -> String {
+    let hits = quantity::count(outcome.hits() as u64, "exchange");
+    match matching::levels_phrase(outcome) {
+        Some(levels) => format!("{hits} ({levels})"),
+        None => hits,
     }
 }
 

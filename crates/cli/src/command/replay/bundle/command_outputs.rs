@@ -74,7 +74,9 @@ impl CommandOutputs {
         let mut at = REPORT_NAMES.iter().zip(&self.stamps).map(|(name, before)| {
             let path = self.folder.join(name);
             let now = FileStamp::of(&path);
-            (now != *before && now.0.is_some()).then(|| disk::read(&path).unwrap_or_default())
+            // A pipe would be waited for.
+            let read = || path.is_file().then(|| disk::read(&path).ok()).flatten().unwrap_or_default();
+            (now != *before && now.0.is_some()).then(read)
         });
         let mut next = || at.next().flatten();
         WrittenOutputs { run: next(), summary: next(), junit: next(), sarif: next() }

@@ -24,6 +24,8 @@ use crate::runs::OpenedRun;
 pub(super) struct BundleFacts {
     /// How the run ended.
     pub(super) recorded: Option<BundledOutcome>,
+    /// True if the bundle has reports on that, none of which can be read.
+    pub(super) is_unreadable: bool,
     /// Number of tests that the bundle holds all of.
     pub(super) complete_tests: usize,
     /// Tests that cannot be replayed, with the reasons of the producer.
@@ -56,8 +58,11 @@ impl BundleFacts {
             |name: &str| source.and_then(|source| source.member(name)).filter(|value| !value.is_null());
         let seeds = manifest.seeds.map(SeedsView::of).unwrap_or_default();
         let coverage = manifest.replay_coverage.map(CoverageView::of).unwrap_or_default();
+        let recorded = BundledOutcome::of(run);
+        let outputs = manifest.outputs.map(OutputsView::of).unwrap_or_default();
         Self {
-            recorded: BundledOutcome::of(run),
+            is_unreadable: recorded.is_none() && (outputs.summary.is_some() || outputs.run.is_some()),
+            recorded,
             complete_tests: coverage.counts().0,
             incomplete_tests: coverage.incomplete().map(|(test, why)| (text(test), why.map(text))).collect(),
             source_run_id: member("run_id").map(text),
@@ -70,6 +75,10 @@ impl BundleFacts {
     pub(super) fn recorded_line(&self) -> String {
         match &self.recorded {
             Some(recorded) => format!("recorded: {recorded}"),
+            None if self.is_unreadable => {
+                "recorded: the reports in the bundle cannot be read, so that nothing tells how its run ended"
+                    .to_owned()
+            }
             None => "recorded: the bundle does not tell how its run ended".to_owned(),
         }
     }
@@ -88,10 +97,14 @@ impl BundleFacts {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
+        let is_ours = self.recorded.as_ref().is_some_and(|recorded| recorded.is_of_exchanges);
         (incomplete > 0).then(|| {
             format!(
                 "{incomplete} of {} cannot be replayed from this bundle: {}{more}",
-                quantity::count((self.complete_tests + incomplete) as u64, "test"),
+                quantity::count(
+                    (self.complete_tests + incomplete) as u64,
+                    if is_ours { "answer" } else { "test" }
+                ),
                 named.join(", ")
             )
         })
@@ -145,23 +158,44 @@ impl ReplayArgs {
                 found.run.clone()
             }
             (None, digest, Some(given)) => with_trace(&found.run, external_file("trace", given, digest)?)?,
-            (None, Some(digest), None) => {
-                let held = found.run.files().find(|(_, bytes)| Digest::of(bytes) == digest);
-                let Some((_, held)) = held else {
-                    return Err(BundleReplayError::missing_dependency(format!(
-                        "the bundle holds only the digest of its trace (sha256:{digest}): give the file with --trace"
-                    )));
-                };
-                with_trace(&found.run, held.to_vec())?
-            }
+            (None, Some(digest), None) => with_held_trace(&found.run, digest)?.ok_or_else(|| {
+                BundleReplayError::missing_dependency(format!(
+                    "the bundle holds only the digest of its trace (sha256:{digest}): give the file with --trace"
+                ))
+            })?,
         };
-        if run.exchanges().next().is_none() {
-            return Err(BundleReplayError::missing_dependency(
-                "the bundle holds neither a trace with answers nor a cassette",
-            ));
-        }
+        require_answers(&run)?;
         Ok(run)
     }
+}
+
+/// Returns the run of a bundle with the trace that it holds under another name than the manifest says. Its record was checked before.
+///
+/// # Errors
+///
+/// `E_REPLAY_MISSING_DEPENDENCY` if it holds no answers.
+pub(super) fn completed_run(run: &Run) -> Result<Run, BundleReplayError> {
+    let manifest = manifest(run).map(ManifestView::of).unwrap_or_default();
+    let digest = manifest.trace_digest.and_then(|digest| read_digest(&digest.string()?));
+    let held = match digest.filter(|_| manifest.trace_path.is_none()) {
+        Some(digest) => with_held_trace(run, digest)?,
+        None => None,
+    };
+    let run = held.unwrap_or_else(|| run.clone());
+    require_answers(&run)?;
+    Ok(run)
+}
+
+/// Checks that a run holds answers: one without reproduces nothing.
+fn require_answers(run: &Run) -> Result<(), BundleReplayError> {
+    let message = "the bundle holds neither a trace with answers nor a cassette";
+    run.exchanges().next().map(drop).ok_or_else(|| BundleReplayError::missing_dependency(message))
+}
+
+/// Returns the run with the file that has the digest of its trace; `None` if the bundle holds none.
+fn with_held_trace(run: &Run, digest: Digest) -> Result<Option<Run>, BundleReplayError> {
+    let held = run.files().find(|(_, bytes)| Digest::of(bytes) == digest);
+    held.map(|(_, held)| with_trace(run, held.to_vec())).transpose()
 }
 
 /// Returns the run with a trace that its manifest does not name.

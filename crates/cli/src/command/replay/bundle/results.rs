@@ -4,7 +4,7 @@
 //! again. Those of other tools ran in these tools, so that nothing is known of them unless the command writes reports of its own.
 //! Start reading at [`compare`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use reenact_formats::replay_bundle::ManifestView;
 use reenact_formats::replay_bundle::manifest::OutputsView;
@@ -14,18 +14,17 @@ use reenact_run::assay_report::{AssayTestResult, AssayTestStatus};
 use reenact_run::bundled_outcome::{
     BundledTest, OutcomeDifference, differences, junit_cases, sarif_results, test_differences,
 };
-use reenact_run::{BundledOutcome, Exit, Run};
+use reenact_run::{BundledOutcome, Exchange, Exit, Run};
 
 use super::command_outputs::WrittenOutputs;
 use super::inputs::{BundleFacts, manifest};
-use crate::quantity;
 
-/// Largest number of differences that are printed; the report has all.
-const MAX_SHOWN: usize = 10;
 /// Place of the difference in how the command ended, which the line of the verdict tells.
-const COMMAND_EXIT: &str = "exit of the command";
+pub(super) const COMMAND_EXIT: &str = "exit of the command";
+/// Beginning of the place of an answer that was not asked for, which the lines about requests tell.
+pub(super) const ANSWER: &str = "answer";
 /// Place of the difference that the command wrote no reports that can be read.
-const REPORTS: &str = "run.json and summary.json";
+pub(super) const REPORTS: &str = "run.json and summary.json";
 
 /// Compares the outcome of a replay with that in its bundle, and returns the results of the replay with the comparison.
 ///
@@ -106,8 +105,7 @@ fn compare_answers(
     results: &mut Vec<AssayTestResult>,
     comparison: &mut BundleComparison,
 ) {
-    let unused: BTreeMap<usize, bool> =
-        outcome.unused.iter().map(|unused| (unused.event_index, unused.is_side_call)).collect();
+    let unused = unused_events(outcome);
     let mut events: BTreeMap<String, usize> = BTreeMap::new();
     for exchange in run.exchanges() {
         events.entry(exchange.step_id().into_owned()).or_insert(exchange.called.index());
@@ -122,7 +120,7 @@ fn compare_answers(
         };
         let (status, message) = match unused.get(event) {
             None => (status_of(test), "answered as recorded"),
-            Some(_) => (AssayTestStatus::Skipped, "not asked for"),
+            Some(is_side_call) => not_asked_for(*is_side_call),
         };
         // Calls that may be left out make no difference.
         if unused.get(event) != Some(&true) {
@@ -131,7 +129,7 @@ fn compare_answers(
         }
         results.push(result(test.id.clone(), status, message.to_owned()));
     }
-    comparison.differences.extend(test_differences("answer", &before, &now));
+    comparison.differences.extend(test_differences(ANSWER, &before, &now));
     if !recorded.tests.is_empty() {
         comparison.compared.push("run");
     }
@@ -139,15 +137,28 @@ fn compare_answers(
 
 /// Returns the results of all recorded answers.
 fn answer_results(run: &Run, prefix: &str, outcome: &ReplayOutcome) -> Vec<AssayTestResult> {
-    let unused: BTreeSet<usize> = outcome.unused.iter().map(|unused| unused.event_index).collect();
-    let of = |exchange: reenact_run::Exchange<'_>| {
-        let (status, message) = match unused.contains(&exchange.called.index()) {
-            false => (AssayTestStatus::Pass, "answered as recorded"),
-            true => (AssayTestStatus::Skipped, "not asked for"),
+    let unused = unused_events(outcome);
+    let of = |exchange: Exchange<'_>| {
+        let (status, message) = match unused.get(&exchange.called.index()) {
+            None => (AssayTestStatus::Pass, "answered as recorded"),
+            Some(is_side_call) => not_asked_for(*is_side_call),
         };
         result(format!("{prefix}{}", exchange.step_id()), status, message.to_owned())
     };
     run.exchanges().map(of).collect()
+}
+
+/// Returns the events of recorded requests that were not made again, each with whether it may be left out.
+fn unused_events(outcome: &ReplayOutcome) -> BTreeMap<usize, bool> {
+    outcome.unused.iter().map(|unused| (unused.event_index, unused.is_side_call)).collect()
+}
+
+/// Returns the status of an answer that was not asked for.
+fn not_asked_for(is_side_call: bool) -> (AssayTestStatus, &'static str) {
+    match is_side_call {
+        true => (AssayTestStatus::Skipped, "not asked for, which it need not be"),
+        false => (AssayTestStatus::Fail, "not asked for"),
+    }
 }
 
 /// Compares the tests of another tool with those that the command ran, if it wrote reports.
@@ -248,72 +259,4 @@ fn status_of(test: &BundledTest) -> AssayTestStatus {
 
 fn result(id: String, status: AssayTestStatus, message: String) -> AssayTestResult {
     AssayTestResult { id, status, message, milliseconds: None }
-}
-
-/// Returns the differences between a replay and its bundle, and what is not known of it, as notices.
-pub(in crate::command::replay) fn comparison_notices(comparison: &BundleComparison) -> Vec<String> {
-    let mut notices = Vec::new();
-    let told: Vec<&OutcomeDifference> =
-        comparison.differences.iter().filter(|difference| difference.at != COMMAND_EXIT).collect();
-    if !told.is_empty() {
-        let mut text = "not as in the bundle:".to_owned();
-        let word = |side: &Option<String>| match side.as_deref() {
-            Some("") => "nothing".to_owned(),
-            Some(side) => Shown::new(side).to_string(),
-            None => "not there".to_owned(),
-        };
-        for difference in told.iter().take(MAX_SHOWN) {
-            text.push_str(&format!(
-                "\n  {}: recorded {}, now {}",
-                Shown::new(&difference.at),
-                word(&difference.recorded),
-                word(&difference.now)
-            ));
-        }
-        if let Some(more) = told.len().checked_sub(MAX_SHOWN).filter(|more| *more > 0) {
-            text.push_str(&format!("\n  and {more} more: --json has all"));
-        }
-        notices.push(text);
-    }
-    let count = comparison.tests_not_run;
-    if count > 0 {
-        let (were, them) = if count == 1 { ("was", "it") } else { ("were", "them") };
-        let is_ours = comparison.recorded.as_ref().is_some_and(|recorded| recorded.is_of_exchanges);
-        notices.push(match is_ours {
-            true => format!(
-                "{} {were} recorded that the bundle does not hold: nothing is known of {them}",
-                quantity::count(count as u64, "answer")
-            ),
-            false => {
-                let is_asked = comparison.differences.iter().any(|difference| difference.at == REPORTS);
-                let advice = if is_asked {
-                    ""
-                } else {
-                    ": --outputs DIR names the folder that the command writes run.json and summary.json into"
-                };
-                format!(
-                    "{} {were} not run again here, and nothing is known of {them}{advice}",
-                    quantity::count(count as u64, "recorded test")
-                )
-            }
-        });
-    }
-    notices
-}
-
-/// Returns why a replay differs from its bundle, as part of a line; `None` if it does not, or only in how the command ended.
-pub(in crate::command::replay) fn differing_phrase(comparison: &BundleComparison) -> Option<String> {
-    let count = comparison.differences.iter().filter(|difference| difference.at != COMMAND_EXIT).count();
-    let differs = if count == 1 { "differs" } else { "differ" };
-    let outputs = quantity::count(count as u64, "result");
-    (count > 0).then(|| format!("{outputs} {differs} from the bundle"))
-}
-
-/// Returns the recorded end of a run that failed without an exit code, if the command did not fail.
-pub(in crate::command::replay) fn failure_phrase(comparison: &BundleComparison) -> Option<String> {
-    let recorded = comparison.recorded.as_ref()?;
-    let difference = comparison.differences.iter().find(|difference| difference.at == COMMAND_EXIT)?;
-    // With an exit code in the record, the line of the verdict compares it.
-    let recorded_exit = difference.recorded.as_ref().filter(|_| recorded.exit.is_none())?;
-    Some(format!("{}, recorded was {recorded_exit}", difference.now.as_deref().unwrap_or_default()))
 }
