@@ -3,7 +3,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use reenact_testkit::{AgentTask, Script, TaskReply, TaskTurn};
+use reenact_testkit::{AgentTask, Script, ScriptedReply, TaskReply, TaskTurn};
+use reenact_wire::Usage;
 
 use super::project::{REENACT, TestProject};
 
@@ -320,6 +321,19 @@ fn a_tool_is_seen_by_what_it_was_asked_where_its_client_made_the_id() {
         "",
         "reenact: recorded 2 model calls and 1 tool call, [..]\n\
          reenact: not recorded: 1 tool was asked for whose result was never seen\nreenact: next: [..]\n",
+    );
+}
+
+/// One token is no plural.
+#[test]
+fn one_token_is_one_token() {
+    let usage = Usage { input_tokens: 1, output_tokens: 1, ..Usage::default() };
+    let reply = ScriptedReply::text("Yes.").with_usage(usage);
+    let project = TestProject::new(Script::answering(move |request| reply.answer(request)));
+    project.run(&["record", "--", REENACT, "demo-agent"]).expect(
+        0,
+        "...\n",
+        "reenact: recorded 1 model call and 0 tool calls, 1 token in, 1 out, [..]\n...\n",
     );
 }
 

@@ -148,7 +148,7 @@ impl FinishedRecording<'_> {
         let tokens = match (summary.input_tokens(), summary.output_tokens()) {
             (0, 0) => String::new(),
             (input, output) => {
-                format!(", {} tokens in, {} out", quantity::grouped(input), quantity::grouped(output))
+                format!(", {} in, {} out", quantity::count(input, "token"), quantity::grouped(output))
             }
         };
         let cost = quantity::run_cost(summary).map(|cost| format!(", {cost}")).unwrap_or_default();
