@@ -96,6 +96,7 @@ impl ReplayBundleArgs {
             ));
         }
         let bundle = ReplayBundle::of(run, &sealed.opened.report, &BundleExtras::default())?;
+        bundle.require_answers()?;
         require_intact(&bundle.bytes, &Keys::default())?;
         let path = self.destination(run)?;
         durable::create(&path, &bundle.bytes, Readers::Owner)

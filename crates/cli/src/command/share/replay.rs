@@ -54,7 +54,7 @@ impl ReplayBundle {
     ///
     /// # Errors
     ///
-    /// If nothing of the run can be replayed, or the writer of the format refuses a file.
+    /// If the writer of the format refuses a file.
     pub(in crate::command) fn of(
         run: &Run,
         report: &Report,
@@ -62,15 +62,6 @@ impl ReplayBundle {
     ) -> Result<Self, CommandError> {
         let mut losses = Losses::new();
         let parts = bundle_parts(run, &mut losses);
-        if parts.coverage.complete.is_empty() && parts.cassettes.is_empty() {
-            let why = match parts.coverage.reason.values().next() {
-                Some(why) => format!("of no answer of the run enough is recorded ({})", Shown::new(why)),
-                None => "the run holds no answers".to_owned(),
-            };
-            return Err(CommandError::impossible(format!(
-                "{why}, so there is nothing to replay (E_NOTHING_RECORDED)"
-            )));
-        }
         let mut gate = AssayReport::of(run, VERSION);
         gate.trace_digest = Some(Digest::of(&parts.trace));
         let BundleSeeds { order_seed, judge_seed, .. } = &extras.seeds;
@@ -96,6 +87,22 @@ impl ReplayBundle {
         let bytes = write(&manifest, &new, Vec::new())
             .map_err(|error| CommandError::impossible(error.to_string()))?;
         Ok(Self { bytes, losses, coverage: parts.coverage, files: files.len(), cassettes })
+    }
+
+    /// Refuses a bundle from which nothing can be replayed.
+    ///
+    /// # Errors
+    ///
+    /// If it holds no answer, with the reason.
+    pub(in crate::command) fn require_answers(&self) -> Result<(), CommandError> {
+        if !self.coverage.complete.is_empty() || self.cassettes > 0 {
+            return Ok(());
+        }
+        let why = match self.coverage.reason.values().next() {
+            Some(why) => format!("of no answer of the run enough is recorded ({})", Shown::new(why)),
+            None => "the run holds no answers".to_owned(),
+        };
+        Err(CommandError::impossible(format!("{why}, so there is nothing to replay (E_NOTHING_RECORDED)")))
     }
 
     /// Returns what of the run can be replayed from the bundle, in words.
@@ -143,6 +150,7 @@ impl ShareArgs {
             return self.share_bundle_again(&path, &run, &extras);
         }
         let bundle = ReplayBundle::of(&run, &report, &extras)?;
+        bundle.require_answers()?;
         let written = self.write_bundle(&run, &bundle.bytes)?;
 
         let ReplayBundle { coverage, files, cassettes, .. } = &bundle;
