@@ -1,6 +1,6 @@
 //! `reenact share`: makes one file of a run for others, which is verified before it gets its name.
 //!
-//! `rer` makes RER bundles, `replay` and `rebundle` make Replay Bundles, `converted` the other formats; [`mod@format`] is their table.
+//! `rer` makes RER bundles, `replay`, `rebundle` and `run_folder` make Replay Bundles, `converted` the other formats; [`mod@format`] is their table.
 //! Start reading at `ShareArgs::run`.
 
 mod bundle_extras;
@@ -10,6 +10,7 @@ mod rebundle;
 mod replay;
 mod rer;
 mod rpk;
+mod run_folder;
 mod withhold;
 
 use std::ffi::OsString;

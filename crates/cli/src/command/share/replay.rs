@@ -29,6 +29,7 @@ use reenact_verify::Report;
 
 use super::ShareArgs;
 use super::bundle_extras::BundleExtras;
+use super::run_folder::RunFolder;
 use super::withhold::{WithheldRun, withheld_lines, write_withheld};
 use crate::command::out_destination::OutDestination;
 use crate::command::record::command_line;
@@ -136,6 +137,9 @@ impl ShareArgs {
     ///
     /// If the record does not verify, or was imported from one that did not.
     pub(super) fn share_replay_bundle(&self) -> Result<u8, CommandError> {
+        if let Some(folder) = RunFolder::find(&self.run)? {
+            return self.share_run_folder(folder);
+        }
         let WithheldRun { opened: runs::OpenedRun { path, run, report }, newly_withheld } =
             WithheldRun::open(self)?;
         if run.is_imported() && !was_verified_on_import(&run) {
