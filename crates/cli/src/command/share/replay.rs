@@ -32,7 +32,7 @@ use super::bundle_extras::BundleExtras;
 use super::run_folder::RunFolder;
 use super::withhold::{WithheldRun, withheld_lines, write_withheld};
 use crate::command::out_destination::OutDestination;
-use crate::command::record::command_line;
+use crate::command::record::whole_command_line;
 use crate::output::CommandError;
 use crate::{quantity, runs};
 
@@ -195,10 +195,10 @@ impl ShareArgs {
     }
 }
 
-/// Returns the command that replays a bundle, with the recorded command of the run if it is known and short.
+/// Returns the command that replays a bundle, with the recorded command of the run if it is known and can be run.
 pub(in crate::command) fn reproduce_command(bundle: &OutDestination, run: &Run) -> String {
     let command = run.summary().command;
-    format!("reenact replay --bundle {} -- {}", bundle.word(), command_line(&command))
+    format!("reenact replay --bundle {} -- {}", bundle.word(), whole_command_line(&command))
 }
 
 /// Returns true if an imported record verified when it was imported, or was of a kind that has no proof.
