@@ -214,7 +214,7 @@ fn a_bundle_of_a_bundle_keeps_everything() {
     project.run(&["share", "a.tar.gz", "--as", "replay", "--out", "b.tar.gz"]).expect(
         0,
         "b.tar.gz ([..]): made of a Replay Bundle; 9 files, verified\n  \
-         kept: config, policy, trace, run, summary, junit, 4 cassettes, seeds, coverage, toolchain\n\
+         kept: config, digest of the policy, trace, run, summary, junit, 4 cassettes, seeds, coverage, toolchain\n\
          reproduce: reenact replay --bundle b.tar.gz -- CMD\n",
         "",
     );
@@ -261,6 +261,27 @@ fn a_bundle_of_a_bundle_keeps_everything() {
         .run(&["share", "a.tar.gz", "--as", "replay", "--baseline", "secret.json", "--out", "d.tar.gz"])
         .expect(1, "", "reenact: what was made does not verify, and was not written: secrets: [..]\n");
     assert!(!project.folder.path().join("d.tar.gz").exists());
+}
+
+/// A secret in a report of the run does not keep the bundle from being written, and is told before it is shared. Of a document that
+/// a bundle holds by its digest, only that is kept.
+#[test]
+fn a_secret_among_the_results_is_told() {
+    let project = TestProject::new(Script::travel());
+    project.run(&["record", "-q", "--", REENACT, "demo-agent"]).expect(0, "...\n", "");
+    project.folder.write("j.xml", format!("<a>sk-ant-api03-{}</a>", "aB3".repeat(20)));
+    project.run(&["share", "--as", "replay", "--junit", "j.xml", "--out", "a.tar.gz"]).expect(
+        0,
+        "a.tar.gz ([..]): 4 answers, 4 cassettes; verified\n...\n",
+        "reenact: before you share it: outputs/junit.xml seems to hold a secret at byte [..]\n",
+    );
+    let by_digest = crate::support::root().join("vectors/replay_bundle/valid/by_digest_only.tar.gz");
+    let share = ["share", by_digest.to_str().unwrap(), "--as", "replay", "--out", "b.tar.gz"];
+    project.run(&share).expect(
+        0,
+        "b.tar.gz ([..]): made of a Replay Bundle; 1 file, verified\n  kept: digest of the config, digest of the trace, summary\n[..]\n",
+        "",
+    );
 }
 
 /// A folder in which the tool of the format left a run is packed as that tool packs it.

@@ -21,6 +21,7 @@ use reenact_json::{Digest, Shown};
 use reenact_keys::durable::{self, Readers};
 use reenact_record::RunId;
 use reenact_run::Run;
+use reenact_verify::replay_bundle::SECRET_NOTE;
 use reenact_verify::{Keys, Options, verify};
 
 use super::out_destination::OutDestination;
@@ -166,10 +167,13 @@ impl ShareArgs {
     }
 }
 
-/// Refuses a bundle that does not verify.
+/// Refuses a bundle that does not verify. What its maker should know before it is shared, such as a secret among the results of
+/// a run, is a notice.
 pub(super) fn require_intact(bytes: &[u8], keys: &Keys) -> Result<(), CommandError> {
     let report = verify(bytes, keys, &Options::default());
     if report.pass() {
+        let warnings = report.notes.iter().filter(|note| note.starts_with(SECRET_NOTE));
+        warnings.for_each(|note| output::print_notice(&Shown::whole(note).to_string()));
         return Ok(());
     }
     let why = report.reasons.first().map_or("", String::as_str);
