@@ -214,7 +214,7 @@ fn a_bundle_of_a_bundle_keeps_everything() {
     project.run(&["share", "a.tar.gz", "--as", "replay", "--out", "b.tar.gz"]).expect(
         0,
         "b.tar.gz ([..]): made of a Replay Bundle; 9 files, verified\n  \
-         kept: config, policy, trace, run, summary, junit, 4 cassettes, seeds, coverage, toolchain\n\
+         kept: config, digest of the policy, trace, run, summary, junit, 4 cassettes, seeds, coverage, toolchain\n\
          reproduce: reenact replay --bundle b.tar.gz -- CMD\n",
         "",
     );
@@ -261,4 +261,89 @@ fn a_bundle_of_a_bundle_keeps_everything() {
         .run(&["share", "a.tar.gz", "--as", "replay", "--baseline", "secret.json", "--out", "d.tar.gz"])
         .expect(1, "", "reenact: what was made does not verify, and was not written: secrets: [..]\n");
     assert!(!project.folder.path().join("d.tar.gz").exists());
+}
+
+/// A secret in a report of the run does not keep the bundle from being written, and is told before it is shared. Of a document that
+/// a bundle holds by its digest, only that is kept.
+#[test]
+fn a_secret_among_the_results_is_told() {
+    let project = TestProject::new(Script::travel());
+    project.run(&["record", "-q", "--", REENACT, "demo-agent"]).expect(0, "...\n", "");
+    project.folder.write("j.xml", format!("<a>sk-ant-api03-{}</a>", "aB3".repeat(20)));
+    project.run(&["share", "--as", "replay", "--junit", "j.xml", "--out", "a.tar.gz"]).expect(
+        0,
+        "a.tar.gz ([..]): 4 answers, 4 cassettes; verified\n...\n",
+        "reenact: before you share it: outputs/junit.xml seems to hold a secret at byte [..]\n",
+    );
+    let by_digest = crate::support::root().join("vectors/replay_bundle/valid/by_digest_only.tar.gz");
+    let share = ["share", by_digest.to_str().unwrap(), "--as", "replay", "--out", "b.tar.gz"];
+    project.run(&share).expect(
+        0,
+        "b.tar.gz ([..]): made of a Replay Bundle; 1 file, verified\n  kept: digest of the config, digest of the trace, summary\n[..]\n",
+        "",
+    );
+}
+
+/// A folder in which the tool of the format left a run is packed as that tool packs it.
+#[test]
+fn a_bundle_of_a_runs_folder_holds_config_trace_and_outcome() {
+    let project = TestProject::new(Script::travel());
+    let run = r#"{"run_id":1,"results":[{"test_id":"t1","status":"pass"},{"test_id":"t2","status":"ERROR","message":" no answer\n"}],"exit_code":1,"seed_version":1,"order_seed":"17","judge_seed":null}"#;
+    let summary = r#"{"exit_code":1,"provenance":{"assay_version":"6.21.0"},"seeds":{"judge_seed":"18"}}"#;
+    let trace = "{\"schema_version\":1,\"type\":\"assay.trace\",\"request_id\":\"r1\",\"prompt\":\"2+2\",\"response\":\"4\",\"meta\":{}}\n";
+    fs::create_dir_all(project.folder.path().join("run/traces")).unwrap();
+    fs::create_dir_all(project.folder.path().join("run/cassettes/openai")).unwrap();
+    for (name, content) in [
+        ("run/run.json", run),
+        ("run/summary.json", summary),
+        ("run/traces/ci.jsonl", trace),
+        ("run/cassettes/openai/a.json", "{}"),
+        ("run/unrelated.txt", "not for others"),
+    ] {
+        project.folder.write(name, content);
+    }
+    project.run(&["share", "run", "--as", "replay", "--out", "bare.tar.gz"]).expect(
+        0,
+        "bare.tar.gz ([..]): made of a run's folder; 4 files, verified\n  \
+         cassettes/openai/a.json, files/ci.jsonl, outputs/run.json, outputs/summary.json\n  \
+         cannot be replayed: t1: config snapshot missing from bundle\n  \
+         cannot be replayed: t2: no answer\n\
+         prompts and answers are in it as they were recorded\n\
+         reproduce: reenact replay --bundle bare.tar.gz -- CMD\n",
+        "",
+    );
+    project.folder.write("run/eval.yaml", "suite: x\n");
+    project.run(&["share", "run", "--as", "replay", "--out", "x.tar.gz", "--json"]).expect(
+        0,
+        "{\"out\":\"x.tar.gz\",\"format\":\"replay-bundle/1\",[..]\"files\":5,\"cassettes\":1,\"complete\":1,\"incomplete\":1,[..]\n",
+        "",
+    );
+    let value = |path: &[&str]| manifest_value(&project, "x.tar.gz", path);
+    assert_eq!(value(&["assay_version"]), "6.21.0");
+    assert_eq!(value(&["config_digest"]), format!("sha256:{}", Digest::of(b"suite: x\n")));
+    assert_eq!(value(&["trace_digest"]), format!("sha256:{}", Digest::of(trace.as_bytes())));
+    assert_eq!(value(&["trace_path"]), "files/ci.jsonl");
+    assert_eq!(value(&["seeds", "order_seed"]), "17");
+    assert_eq!(value(&["seeds", "judge_seed"]), "18");
+    assert_eq!(value(&["replay_coverage", "complete_tests"]), r#"["t1"]"#);
+    assert_eq!(value(&["replay_coverage", "reason", "t2"]), "no answer");
+    assert_eq!(member(&project, "x.tar.gz", "outputs/run.json"), run.as_bytes());
+    project.run(&["verify", "--json", "x.tar.gz"]).expect(0, "{[..]\"pass\":true,[..]\n", "");
+
+    // Links are not followed, and a secret keeps the bundle from being written.
+    project.folder.write("run/eval.yaml", format!("key: sk-ant-api03-{}\n", "aB3".repeat(20)));
+    let share = ["share", "run", "--as", "replay", "--out", "y.tar.gz"];
+    project.run(&share).expect(
+        1,
+        "",
+        "reenact: what was made does not verify, and was not written: secrets: [..]\n",
+    );
+    fs::remove_file(project.folder.path().join("run/eval.yaml")).unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", project.folder.path().join("run/eval.yaml")).unwrap();
+    project.run(&share).expect(
+        2,
+        "",
+        "reenact: run/eval.yaml: this is a link, and links are not followed; nothing was read\n",
+    );
+    assert!(!project.folder.path().join("y.tar.gz").exists());
 }

@@ -85,6 +85,14 @@ fn a_credential_that_was_seen_before_it_was_used_is_reported() {
         "",
         "reenact: a credential that was used later stands in events [..], written before it was known; withhold that before you share the run:\n  reenact redact last --event [..] --out shared.rer.json\n",
     );
+    // No bundle for others is made of such a run.
+    project.run(&["record", "-q", "--bundle=late.tar.gz", "--", "bash", "-c", agent]).expect(
+        0,
+        "",
+        "reenact: no Replay Bundle was made: a credential that was used later stands in events written before it was known; the run is sealed all the same\n\
+         reenact: a credential that was used later stands in events [..]\n  reenact redact [..]\n",
+    );
+    assert!(!project.folder.path().join("late.tar.gz").exists());
     let recorded =
         project.run(&["record", "-q", "--force", "--out", "run.rer.json", "--", "bash", "-c", agent]);
     let (notice, command) = recorded.stderr.trim_end().split_once("\n  reenact ").unwrap();

@@ -13,7 +13,9 @@ use reenact_pack::{PackError, name_fault};
 
 use super::shape::{self, plain_integer, shown_value};
 use super::snapshot::{BundleSnapshot, SnapshotFault};
-use super::{ARCHIVE, CHECKS, CONTENTS, FILES, MANIFEST, MANIFEST_FILE, PATHS, SECRETS, digests, leak};
+use super::{
+    ARCHIVE, CHECKS, CONTENTS, FILES, MANIFEST, MANIFEST_FILE, PATHS, SECRET_NOTE, SECRETS, digests, leak,
+};
 use crate::archive;
 use crate::capped::Capped;
 use crate::report::{NOTHING_TO_CHECK, Report};
@@ -279,9 +281,7 @@ fn check_secrets(snapshot: &BundleSnapshot, report: &mut Report) {
         notes.push(leak_text(MANIFEST_FILE, leak));
     }
     faults.lines(Clone::clone).into_iter().for_each(|line| report.fail(SECRETS, line));
-    report
-        .notes
-        .extend(notes.lines(Clone::clone).into_iter().map(|line| format!("before you share it: {line}")));
+    report.notes.extend(notes.lines(Clone::clone).into_iter().map(|line| format!("{SECRET_NOTE}{line}")));
 }
 
 /// Describes a leak by its position and rule, never by its text.

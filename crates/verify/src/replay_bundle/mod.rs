@@ -73,5 +73,8 @@ pub const CONTENTS: CheckId = CheckId::new("contents", "there is a config, a tra
 /// Check 7: no file and no cassette seems to hold a secret.
 pub const SECRETS: CheckId = CheckId::new("secrets", "no file and no cassette seems to hold a secret");
 
+/// Beginning of the notes on secrets among the results and in the manifest, which do not fail a check.
+pub const SECRET_NOTE: &str = "before you share it: ";
+
 /// The seven checks.
 pub const CHECKS: [CheckId; 7] = [ARCHIVE, MANIFEST, PATHS, FILES, DIGESTS, CONTENTS, SECRETS];

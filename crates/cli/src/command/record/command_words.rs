@@ -8,6 +8,13 @@ pub(in crate::command) fn command_line(command: &[String]) -> String {
     if command.is_empty() || line.chars().count() > 60 { "CMD".into() } else { line }
 }
 
+/// Returns a whole command to copy and run; `CMD` if it is not the one that was typed, or longer than 500 characters.
+pub(in crate::command) fn whole_command_line(command: &[String]) -> String {
+    let line = command.iter().map(|argument| shell_quoted(argument)).collect::<Vec<_>>().join(" ");
+    let is_usable = command_fault(command).is_none() && line.chars().count() <= 500;
+    if is_usable { line } else { "CMD".into() }
+}
+
 /// Returns a word for a shell's command line, in single quotes if it needs them.
 pub(crate) fn shell_quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
@@ -41,6 +48,18 @@ pub(in crate::command) fn command_fault(command: &[String]) -> Option<&'static s
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn commands_to_copy_are_whole() {
+        let words = |command: &[&str]| {
+            whole_command_line(&command.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+        };
+        let long = "x".repeat(200);
+        assert_eq!(words(&["claude", "-p", "fix it", &long]), format!("claude -p 'fix it' {long}"));
+        assert_eq!(words(&["claude", &long, &long, &long]), "CMD");
+        assert_eq!(words(&["curl", "-u", "[masked:argument:1]"]), "CMD");
+        assert_eq!(words(&[]), "CMD");
+    }
 
     #[test]
     fn commands_that_are_not_as_they_were_typed() {

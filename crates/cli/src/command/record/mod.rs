@@ -33,7 +33,7 @@ use std::ffi::OsString;
 
 pub(super) use agent::FinishedAgent;
 pub(crate) use command_words::shell_quoted;
-pub(super) use command_words::{command_fault, command_line, replay_words};
+pub(super) use command_words::{command_fault, command_line, replay_words, whole_command_line};
 pub(super) use late_secrets::late_secrets_notice;
 pub(crate) use options::RecordArgs;
 pub(super) use seal::{SealedRun, seal};

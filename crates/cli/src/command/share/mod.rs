@@ -1,6 +1,6 @@
 //! `reenact share`: makes one file of a run for others, which is verified before it gets its name.
 //!
-//! `rer` makes RER bundles, `replay` and `rebundle` make Replay Bundles, `converted` the other formats; [`mod@format`] is their table.
+//! `rer` makes RER bundles, `replay`, `rebundle` and `run_folder` make Replay Bundles, `converted` the other formats; [`mod@format`] is their table.
 //! Start reading at `ShareArgs::run`.
 
 mod bundle_extras;
@@ -10,6 +10,7 @@ mod rebundle;
 mod replay;
 mod rer;
 mod rpk;
+mod run_folder;
 mod withhold;
 
 use std::ffi::OsString;
@@ -20,6 +21,7 @@ use reenact_json::{Digest, Shown};
 use reenact_keys::durable::{self, Readers};
 use reenact_record::RunId;
 use reenact_run::Run;
+use reenact_verify::replay_bundle::SECRET_NOTE;
 use reenact_verify::{Keys, Options, verify};
 
 use super::out_destination::OutDestination;
@@ -172,10 +174,13 @@ impl ShareArgs {
     }
 }
 
-/// Refuses a bundle that does not verify.
+/// Refuses a bundle that does not verify. What its maker should know before it is shared, such as a secret among the results of
+/// a run, is a notice.
 pub(super) fn require_intact(bytes: &[u8], keys: &Keys) -> Result<(), CommandError> {
     let report = verify(bytes, keys, &Options::default());
     if report.pass() {
+        let warnings = report.notes.iter().filter(|note| note.starts_with(SECRET_NOTE));
+        warnings.for_each(|note| output::print_notice(&Shown::whole(note).to_string()));
         return Ok(());
     }
     let why = report.reasons.first().map_or("", String::as_str);

@@ -3,15 +3,16 @@
 //! Nothing is read out of it and written anew: config, trace, outputs, cassettes, seeds and coverage stay as they are, and
 //! so does what its manifest says of its origin. Start reading at `share_bundle_again`.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
 use reenact_formats::replay_bundle::manifest::OutputsView;
 use reenact_formats::replay_bundle::{
-    CASSETTES_FOLDER, MANIFEST, ManifestView, RewrittenBundle, manifest_limits, rewrite,
+    CASSETTES_FOLDER, MANIFEST, ManifestView, RewrittenBundle, manifest_limits, read_digest, rewrite,
 };
 use reenact_json::print::PrintObjectWriter;
-use reenact_json::{Shown, Value};
+use reenact_json::{Digest, Shown, Value};
 use reenact_run::Run;
 
 use super::ShareArgs;
@@ -83,16 +84,28 @@ fn kept_parts(run: &Run) -> Vec<String> {
     let document = Value::parse(run.file(MANIFEST).unwrap_or_default(), &manifest_limits()).ok();
     let view = document.map(ManifestView::of).unwrap_or_default();
     let outputs = view.outputs.map(OutputsView::of).unwrap_or_default();
+    let digests: HashSet<Digest> = run.files().map(|(_, content)| Digest::of(content)).collect();
+    // A document may be held by its digest alone.
+    let is_here = |digest: Option<Value<'_>>| {
+        digest
+            .and_then(|digest| read_digest(&digest.string()?))
+            .is_none_or(|digest| digests.contains(&digest))
+    };
     let mut kept = Vec::new();
     let mut keep = |is_there: bool, name: &str| {
         if is_there {
             kept.push(name.to_owned());
         }
     };
-    keep(view.config_digest.is_some(), "config");
-    keep(view.policy_digest.is_some(), "policy");
-    keep(view.baseline_digest.is_some(), "baseline");
-    keep(view.trace_path.is_some() || view.trace_digest.is_some(), "trace");
+    for (name, digest) in [
+        ("config", view.config_digest),
+        ("policy", view.policy_digest),
+        ("baseline", view.baseline_digest),
+        ("trace", view.trace_digest.or(view.trace_path)),
+    ] {
+        let named = if is_here(digest) { name.to_owned() } else { format!("digest of the {name}") };
+        keep(digest.is_some(), &named);
+    }
     for (name, _) in outputs.named() {
         keep(true, name);
     }

@@ -29,9 +29,10 @@ use reenact_verify::Report;
 
 use super::ShareArgs;
 use super::bundle_extras::BundleExtras;
+use super::run_folder::RunFolder;
 use super::withhold::{WithheldRun, withheld_lines, write_withheld};
 use crate::command::out_destination::OutDestination;
-use crate::command::record::command_line;
+use crate::command::record::whole_command_line;
 use crate::output::CommandError;
 use crate::{quantity, runs};
 
@@ -141,6 +142,9 @@ impl ShareArgs {
     ///
     /// If the record does not verify, or was imported from one that did not.
     pub(super) fn share_replay_bundle(&self) -> Result<u8, CommandError> {
+        if let Some(folder) = RunFolder::find(&self.run)? {
+            return self.share_run_folder(folder);
+        }
         let WithheldRun { opened: runs::OpenedRun { path, run, report }, newly_withheld } =
             WithheldRun::open(self)?;
         if run.is_imported() && !was_verified_on_import(&run) {
@@ -196,10 +200,10 @@ impl ShareArgs {
     }
 }
 
-/// Returns the command that replays a bundle, with the recorded command of the run if it is known and short.
+/// Returns the command that replays a bundle, with the recorded command of the run if it is known and can be run.
 pub(in crate::command) fn reproduce_command(bundle: &OutDestination, run: &Run) -> String {
     let command = run.summary().command;
-    format!("reenact replay --bundle {} -- {}", bundle.word(), command_line(&command))
+    format!("reenact replay --bundle {} -- {}", bundle.word(), whole_command_line(&command))
 }
 
 /// Returns true if an imported record verified when it was imported, or was of a kind that has no proof.
