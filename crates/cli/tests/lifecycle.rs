@@ -22,6 +22,7 @@ mod lifecycle {
     mod planted;
     mod policies;
     pub(crate) mod project;
+    mod recordings;
     mod records;
     mod replays;
     mod run_names;
