@@ -25,6 +25,7 @@ mod lifecycle {
     mod planted;
     mod policies;
     pub(crate) mod project;
+    mod recordings;
     mod records;
     mod replay_bundles;
     mod replays;

@@ -34,4 +34,4 @@ pub mod trust;
 
 pub use format::{FORMATS, Format, FormatId};
 pub use profile::Profile;
-pub use recognise::{Unrecognised, recognise, recognise_import};
+pub use recognise::{Unrecognised, recognise, recognise_import, recognise_without_proof};

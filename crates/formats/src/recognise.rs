@@ -29,6 +29,16 @@ pub enum Unrecognised {
     /// A format that this build, or any verifier, does not judge. Holds the format's name.
     #[error("it is of the format {0}, which is not judged here")]
     NotJudged(&'static str),
+    /// A format that carries no proof, so that conversion alone reads it. Holds its name, and that of the closest format that has one.
+    #[error(
+        "it is of the format {name}, which carries no proof: nothing of it can be verified. Convert it: reenact convert FILE --to {target} --out PATH"
+    )]
+    NoProof {
+        /// Name of the format.
+        name: &'static str,
+        /// Name of the format to convert it to.
+        target: &'static str,
+    },
     /// An object without members that decide. Holds its first names, ready for the message.
     #[error("it is a JSON object, but not of a known format{0}")]
     OtherObject(String),
@@ -63,6 +73,15 @@ pub fn recognise_import(text: &[u8], limits: &Limits) -> Option<FormatId> {
     recognise_lines(text, Support::ImportOnly).or_else(|| {
         scan_members(text, limits, Support::ImportOnly, &mut RecognitionState::default()).ok().flatten()
     })
+}
+
+/// Returns why a text cannot be verified that is of a format which only conversion reads, and which is told by its members; `None`
+/// for all others.
+pub fn recognise_without_proof(text: &[u8], limits: &Limits) -> Option<Unrecognised> {
+    let id = recognise_import(text, limits)?;
+    let row = id.row();
+    matches!(row.recognition, RecognitionRule::AllMembers(_))
+        .then(|| Unrecognised::NoProof { name: row.name, target: row.dialect.name() })
 }
 
 /// Returns the format of a text by its first lines, among the formats with that support.

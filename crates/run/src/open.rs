@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use reenact_formats::format::RecognitionRule;
 use reenact_formats::replay_jsonl::{RECEIPT, REPLAY};
-use reenact_formats::{FORMATS, recognise};
+use reenact_formats::{FORMATS, recognise, recognise_import};
 use reenact_verify::replay_bundle::{self as bundle, BundleSnapshot};
 use reenact_verify::replay_jsonl::{self, ReplayJsonlOptions};
 use reenact_verify::{BundleMembers, FormatId, Keys, Options, Report, Unrecognised, verify, verify_members};
@@ -119,12 +119,28 @@ fn read_record(bytes: Vec<u8>, options: &Options, report: &Report) -> RunPartsRe
         let blobs = if format == FormatId::RerBundle { blobs.finish() } else { NamedFiles::new() };
         return read_with_files(format, main, beside.chain(blobs).collect(), options);
     }
+    if let Some(parts) = read_without_proof(&bytes, options, report) {
+        return Ok((parts?, bytes));
+    }
     let format = options.format.map_or_else(|| recognise(&bytes, limits), Ok)?;
     if matches!(format.row().recognition, RecognitionRule::Files) {
         // The format is a bundle, which is an archive; these bytes are none.
         return Err(Unrecognised::OtherMembers.into());
     }
     Ok((reader::reader_of(format).read(&bytes, limits)?, bytes))
+}
+
+/// Formats that carry no proof, and whose documents the reader of their closest format reads as they are.
+const READ_WITHOUT_PROOF: [FormatId; 1] = [FormatId::RecordingSession];
+
+/// Reads a document that no verifier judges, but that holds a run all the same; `None` for all others.
+fn read_without_proof(bytes: &[u8], options: &Options, report: &Report) -> Option<Result<RunParts, NotARun>> {
+    if options.format.is_some() || report.format_id().is_some() {
+        return None;
+    }
+    let format = recognise_import(bytes, &options.limits).filter(|id| READ_WITHOUT_PROOF.contains(id))?;
+    let parts = reader::reader_of(format).read(bytes, &options.limits);
+    Some(parts.map(|parts| RunParts { payload_format: format, ..parts }))
 }
 
 /// Takes the document of a name out of the files; returns it with the other files.

@@ -81,7 +81,12 @@ impl Run {
     pub(crate) fn new(mut parts: RunParts, mut bytes: Vec<u8>, report: &Report) -> Self {
         bytes.append(&mut parts.appended_bytes);
         let digest = report.run.as_ref().map(|run| run.digest);
-        Self { inner: Arc::new(RunInner::new(parts, bytes, report.format.clone(), digest)) }
+        // No report names a format that nothing can be verified of.
+        let format = match report.format_id() {
+            None if !parts.is_imported => parts.payload_format.name().to_owned(),
+            _ => report.format.clone(),
+        };
+        Self { inner: Arc::new(RunInner::new(parts, bytes, format, digest)) }
     }
 
     /// Returns the run's own id. Untrusted text, which must never become a path.

@@ -4,7 +4,7 @@
 //! A format's canonical text may say what RFC 8785 cannot: `1.0` beside `1`, integers past 2⁵³, paths that
 //! change each time they are normalised. A leaf whose RFC 8785 text, read again under the profile, gives the
 //! same text stays as it is; any other becomes a marker, `{"$text":"<its text>"}`. An object that looks like a
-//! marker is itself wrapped in one.
+//! marker is itself wrapped in one. A number that the format cannot hold (`1e999`), where nothing hashes it, is a marker of its own text.
 //!
 //! Start reading at [`TextRule::encode`] and [`TextRule::decode`].
 //!
@@ -13,7 +13,10 @@
 //! | any | `[1,"a"]` | `[1,"a"]` |
 //! | `.rpk` | `{"a":1.0}` | `{"a":{"$text":"1.0"}}` |
 //! | REPLAY.jsonl | `18446744073709551615` | `{"$text":"18446744073709551615"}` |
+//! | any | `1e999` | `{"$text":"1e999"}` |
 //! | any | `{"$text":"x"}` | `{"$text":"{\"$text\":\"x\"}"}` |
+
+mod unheld_numbers;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -22,6 +25,8 @@ use reenact_formats::Profile;
 use reenact_json::canonical;
 use reenact_json::token::NameOrder;
 use reenact_json::{CanonicalFault, CanonicalForm, Jcs, Limits, Scanner, SyntaxError, Value, ValueKind};
+
+use self::unheld_numbers::TextWithoutNumbers;
 
 /// Name of the only member of a marker.
 const MARKER: &str = "$text";
@@ -65,7 +70,7 @@ impl TextRule {
     /// Appends a value to `out` as JSON that RFC 8785 can carry; nearly always in RFC 8785 form already.
     ///
     /// # Errors
-    /// [`TextRuleError::Canonical`] if the value has no canonical form under the profile.
+    /// [`TextRuleError::Canonical`] if the value has no canonical form under the profile for another reason than a number.
     pub fn encode(&mut self, value: Value<'_>, out: &mut Vec<u8>) -> Result<(), TextRuleError> {
         if value.is_canonical() && self.profile.is_already_canonical(value) && !value.text().contains(&b'$') {
             out.extend_from_slice(value.text());
@@ -73,7 +78,10 @@ impl TextRule {
         }
         let Self { profile, canonical_text: text, jcs_text: plain, round_trip: again } = self;
         text.clear();
-        let at_rest = profile.write_reporting_stability(value, text)?;
+        let at_rest = match profile.write_reporting_stability(value, text) {
+            Ok(at_rest) => at_rest,
+            Err(fault) => return self.encode_without_numbers(value, fault, out),
+        };
         let canonical = Value::parse(text, &LIMITS)?;
         if at_rest && canonical.is_canonical() && !contains_marker(text)? {
             out.extend_from_slice(text);
@@ -93,6 +101,42 @@ impl TextRule {
             // Each leaf survives by itself and the whole value does not. No profile is known to do that.
             out.truncate(before);
             write_marker(text, out);
+        }
+        Ok(())
+    }
+
+    /// Appends a value that has no canonical form, because a number of it has none: each such number becomes a marker.
+    ///
+    /// # Errors
+    /// `fault` if it is not about a number.
+    fn encode_without_numbers(
+        &mut self,
+        value: Value<'_>,
+        fault: CanonicalFault,
+        out: &mut Vec<u8>,
+    ) -> Result<(), TextRuleError> {
+        let CanonicalFault::Number { .. } = fault else { return Err(fault.into()) };
+        let Some(replaced) = TextWithoutNumbers::of(value, self.profile)? else { return Err(fault.into()) };
+        let mut encoded = Vec::new();
+        self.encode(Value::parse(&replaced.text, &LIMITS)?, &mut encoded)?;
+        replaced.restore(&encoded, out);
+        Ok(())
+    }
+
+    /// Appends the text that a value comes back as: its canonical text under the profile, in which numbers without one stand as they
+    /// are.
+    ///
+    /// # Errors
+    /// As [`TextRule::encode`].
+    pub fn write_round_trip(&mut self, value: Value<'_>, out: &mut Vec<u8>) -> Result<(), TextRuleError> {
+        match canonical::to_vec(value, self.profile) {
+            Ok(text) => out.extend_from_slice(&text),
+            Err(CanonicalFault::Number { .. }) => {
+                let mut encoded = Vec::new();
+                self.encode(value, &mut encoded)?;
+                self.decode(Value::parse(&encoded, &LIMITS)?, out)?;
+            }
+            Err(fault) => return Err(fault.into()),
         }
         Ok(())
     }

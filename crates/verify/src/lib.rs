@@ -62,7 +62,7 @@ mod workers;
 use std::io::Cursor;
 
 use reenact_formats::format::RecognitionRule;
-use reenact_formats::recognise;
+use reenact_formats::{recognise, recognise_without_proof};
 use reenact_json::Limits;
 use reenact_pack::Container;
 
@@ -108,6 +108,16 @@ pub fn verify_with(bytes: &[u8], keys: &Keys, options: &Options, workers: &Worke
     report_on_bytes(bytes, keys, options, workers).bounded()
 }
 
+/// Returns the report on a document of a format that carries no proof, and that was taken for one that does; `None` for all others.
+///
+/// Such a document has members of the other format, but no version of it: one reason says more than every rule that it breaks.
+fn without_proof(bytes: &[u8], options: &Options, report: &Report) -> Option<Report> {
+    if options.format.is_some() || report.pass() || !report.format.ends_with("/?") {
+        return None;
+    }
+    recognise_without_proof(bytes, &options.limits).map(|why| unrecognised_report(&why))
+}
+
 /// Returns the report on any bytes, with lists of any length.
 fn report_on_bytes(bytes: &[u8], keys: &Keys, options: &Options, workers: &Workers<'_>) -> Report {
     // Lines are never looked for in an archive.
@@ -124,10 +134,16 @@ fn report_on_bytes(bytes: &[u8], keys: &Keys, options: &Options, workers: &Worke
     }
     match options.format.map_or_else(|| recognise(bytes, &options.limits), Ok) {
         Ok(id) => match checker(id) {
-            Some(checker) => (checker.document)(bytes, keys, options, workers),
+            Some(checker) => {
+                let report = (checker.document)(bytes, keys, options, workers);
+                without_proof(bytes, options, &report).unwrap_or(report)
+            }
             None => unrecognised_report(&Unrecognised::NotJudged(id.name())),
         },
-        Err(why) => unrecognised_report(&why),
+        Err(why) => {
+            let known = recognise_without_proof(bytes, &options.limits);
+            unrecognised_report(&known.unwrap_or(why))
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use reenact_formats::replay_bundle::archive;
 use reenact_formats::rer::EventType;
 use reenact_formats::rer::artifact::RerReadError;
 use reenact_formats::rer::{RerArtifactReader, RerEventItem, RerEventView};
-use reenact_json::{Digest, Limits, Value, ValueKind, canonical};
+use reenact_json::{Digest, Limits, Value, ValueKind};
 
 use super::error::ConvertError;
 use super::import::{lines, model_io};
@@ -279,7 +279,7 @@ fn is_same_record(
     let profile = origin.row().profile;
     let whole = || {
         let value = Value::parse(kept, &Limits::default()).ok()?;
-        canonical::to_vec(value, profile).ok()
+        round_trip(value, profile)
     };
     match layout {
         ItemLayout::Files => {
@@ -289,9 +289,9 @@ fn is_same_record(
         ItemLayout::Lines => {
             let mut out = Vec::with_capacity(main.len());
             for line in lines::lines(kept) {
-                match line.map(|line| canonical::to_vec(line, profile)) {
-                    Ok(Ok(line)) => out.extend_from_slice(&line),
-                    Ok(Err(_)) => return false,
+                match line.map(|line| round_trip(line, profile)) {
+                    Ok(Some(line)) => out.extend_from_slice(&line),
+                    Ok(None) => return false,
                     Err(torn) => out.extend_from_slice(torn),
                 }
                 out.push(b'\n');
@@ -344,7 +344,14 @@ fn merged_halves(called: &[u8], returned: &[u8]) -> Option<Vec<u8>> {
     let (called, returned) = (inside(called)?, inside(returned)?);
     let comma: &[u8] = if called.is_empty() || returned.is_empty() { b"" } else { b"," };
     let whole = [b"{", called.as_slice(), comma, &returned, b"}"].concat();
-    canonical::to_vec(Value::parse(&whole, &limits).ok()?, Profile::ModelIo).ok()
+    round_trip(Value::parse(&whole, &limits).ok()?, Profile::ModelIo)
+}
+
+/// Returns the text that a value comes back as when it was imported; `None` if it cannot be imported.
+fn round_trip(value: Value<'_>, profile: Profile) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    TextRule::new(profile).write_round_trip(value, &mut out).ok()?;
+    Some(out)
 }
 
 /// Returns the bytes that a payload holds as text or Base64.

@@ -1,7 +1,6 @@
 //! Reader of Model IO: hashes of prompts, and the texts of answers.
 //!
-//! Recordings of its kernel (recording sessions) are read here where they were imported; they hold the prompts,
-//! too.
+//! Recordings of its kernel (recording sessions) are read here, too, whether they were imported or not; they hold the prompts.
 //!
 //! An interaction of a session, and one of a recording:
 //!
@@ -15,7 +14,7 @@ use std::borrow::Cow;
 use reenact_formats::FormatId;
 use reenact_formats::model_io::read_content_hash;
 use reenact_formats::rer::{Callee, EventType};
-use reenact_json::{Limits, Value, ValueKind};
+use reenact_json::{Digest, Limits, Value, ValueKind};
 use reenact_wire::{Endpoint, ModelAnswer, Usage};
 
 use super::{DocumentContext, RunReader};
@@ -49,7 +48,10 @@ pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<RunParts, NotARun> {
             });
         }
     }
-    let [began, ended, adapter] = pick_members(document, ["created_at_utc", "ended_at_utc", "adapter_id"]);
+    let names = ["created_at_utc", "ended_at_utc", "adapter_id", "started_at", "ended_at"];
+    let [created, ended_at_utc, adapter, started, ended] = pick_members(document, names);
+    // A recording of the kernel has its times under names of their own.
+    let (began, ended) = (created.or(started), ended_at_utc.or(ended));
     Ok(RunParts {
         producer: Producer { name: owned_string(adapter), ..Producer::default() },
         started_at: ByteSpan::of(began, bytes),
@@ -90,6 +92,9 @@ pub(super) fn step_id<'r>(event: &Event<'r>, payload: Value<'r>) -> Option<Cow<'
     number(payload).or_else(partner)
 }
 
+/// Text that the kernel writes in place of a prompt that it does not keep.
+const UNKEPT_PROMPT: &str = "[REDACTED]";
+
 /// Reads the request of an interaction: the prompt if it is there, else its hash.
 ///
 /// # Errors
@@ -98,12 +103,15 @@ pub(super) fn request<'v>(
     item: Value<'v>,
     context: &DocumentContext,
 ) -> Result<ExchangeRequest<'v>, UnreadablePayload> {
-    let [hash, prompt] = pick_members(item, ["prompt_hash", "prompt"]);
-    let body = match prompt.and_then(|prompt| prompt.string()) {
+    let [hash, prompt, sequence] = pick_members(item, ["prompt_hash", "prompt", "sequence"]);
+    let prompt = prompt.and_then(|prompt| prompt.string()).filter(|prompt| prompt != UNKEPT_PROMPT);
+    let body = match prompt {
         Some(prompt) => ExchangeRequestBody::Prompt(prompt),
         None => {
             let hash = required("prompt_hash", hash)?;
-            let digest = read_content_hash(Some(hash));
+            // A recording of the kernel has the digits alone.
+            let bare = || Digest::from_hex(&sequence.and(hash.string())?);
+            let digest = read_content_hash(Some(hash)).or_else(bare);
             let wanted = "sha256: and 64 hexadecimal digits";
             ExchangeRequestBody::Hash(digest.ok_or_else(|| mistyped("prompt_hash", hash, wanted))?)
         }

@@ -98,8 +98,32 @@ fn what_no_encoder_makes_is_refused() {
     for text in [r#"{"$text":1}"#, r#"{"$text":"not JSON"}"#, r#"[{"$text":""}]"#, r#"{"$text":"1 2"}"#] {
         assert_eq!(decoded(text, Profile::Rpk), Err(TextRuleError::Marker), "{text}");
     }
-    let fault = encoded("[1e999]", Profile::Rpk);
-    assert!(matches!(fault, Err(TextRuleError::Canonical(CanonicalFault::Number { .. }))), "{fault:?}");
+    let fault = encoded(r#"{"timestamp":"0001-01-01T00:00:00+05:00"}"#, Profile::Rpk);
+    assert!(matches!(fault, Err(TextRuleError::Canonical(CanonicalFault::Time { .. }))), "{fault:?}");
+}
+
+#[test]
+fn a_number_that_no_double_holds_is_carried_as_its_text() {
+    for profile in PROFILES {
+        for (text, carried, back) in [
+            ("1e999", r#"{"$text":"1e999"}"#, "1e999"),
+            (
+                r#"{"b":[-1E+400,"x"],"a":2}"#,
+                r#"{"a":2,"b":[{"$text":"-1E+400"},"x"]}"#,
+                r#"{"a":2,"b":[-1E+400,"x"]}"#,
+            ),
+            (r#"{"$text":1e999}"#, r#"{"$text":"{\"$text\":1e999}"}"#, r#"{"$text":1e999}"#),
+            (r#"["number0x0.",1e999]"#, r#"["number0x0.",{"$text":"1e999"}]"#, r#"["number0x0.",1e999]"#),
+        ] {
+            let encoded = canonical_text(&encoded(text, profile).unwrap(), Profile::Jcs);
+            assert_eq!(encoded, carried, "{profile} {text}");
+            assert_eq!(decoded(&encoded, profile).unwrap(), back, "{profile} {text}");
+        }
+    }
+    let digits = "123456789012345678901234567890";
+    let carried = encoded(&format!(r#"{{"n":{digits}}}"#), Profile::ReplayJsonl).unwrap();
+    assert_eq!(carried, format!(r#"{{"n":{{"$text":"{digits}"}}}}"#));
+    assert_eq!(decoded(&carried, Profile::ReplayJsonl).unwrap(), format!(r#"{{"n":{digits}}}"#));
 }
 
 #[test]
@@ -175,6 +199,14 @@ proptest! {
                     let carried = canonical_text(&encoded(&text, profile).unwrap(), Profile::Jcs);
                     let back = decoded(&carried, profile).unwrap().into_bytes();
                     prop_assert_eq!(back, expected, "{} {}", profile, carried);
+                }
+                Err(CanonicalFault::Number { .. }) => {
+                    // There is no canonical text to compare with, but what comes back is carried in the same way.
+                    let Ok(carried) = encoded(&text, profile) else { continue };
+                    let carried = canonical_text(&carried, Profile::Jcs);
+                    let back = decoded(&carried, profile).unwrap();
+                    let again = canonical_text(&encoded(&back, profile).unwrap(), Profile::Jcs);
+                    prop_assert_eq!(again, carried, "{} {}", profile, back);
                 }
                 Err(fault) => prop_assert_eq!(encoded(&text, profile), Err(TextRuleError::Canonical(fault))),
             }

@@ -17,7 +17,9 @@ impl ReplayArgs {
     ///
     /// If a hash or a signature is wrong and there is no `--force`, or an option asks for a signer and the record has another one.
     pub(super) fn check_record(&self, name: &str, report: &Report) -> Result<(), CommandError> {
-        let is_broken = report.verdict() == Verdict::Failed;
+        // A format that carries no proof cannot be broken: what is known of it is that it can be read.
+        let has_proof = report.format_id().is_some();
+        let is_broken = has_proof && report.verdict() == Verdict::Failed;
         if is_broken && !self.force {
             let reasons = report.reasons.iter().map(|reason| format!("  {reason}"));
             let refusal = ReplayRefusal {
@@ -35,6 +37,10 @@ impl ReplayArgs {
         if is_broken {
             output::print_notice(&format!(
                 "{name}: this record does not verify; it is replayed because of --force"
+            ));
+        } else if !has_proof {
+            output::print_notice(&format!(
+                "{name}: a record of this kind carries no proof, so that nothing of it was verified"
             ));
         } else if let Some(warning) = signer_warning(name, report) {
             output::print_notice(&warning);
