@@ -38,6 +38,7 @@ pub mod source;
 pub use artifact_builder::ImportContext;
 pub use conversion::{ConversionInput, Converted, SourceInfo, convert};
 pub use error::ConvertError;
+pub use export::replay_jsonl::live::{LiveReplay, ReplayCompanions};
 pub use export::{ExportContext, ExportedRecord, export};
 pub use import::import;
 pub use loss::{Loss, Losses};
