@@ -10,6 +10,7 @@ mod lifecycle {
     mod agents;
     mod approvals;
     mod disks;
+    mod emits;
     mod enforced;
     mod exits;
     mod forks;
