@@ -12,6 +12,7 @@ mod lifecycle {
     mod bundle_outputs;
     mod bundles;
     mod disks;
+    mod emits;
     mod enforced;
     mod exits;
     mod forks;

@@ -70,10 +70,27 @@ impl JournalGrowthSender {
     }
 }
 
+impl JournalGrowth {
+    fn close(&self) {
+        locked(&self.state).is_closed = true;
+        self.grown.notify_all();
+    }
+}
+
 impl Drop for JournalGrowthSender {
     fn drop(&mut self) {
-        locked(&self.0.state).is_closed = true;
-        self.0.grown.notify_all();
+        self.0.close();
+    }
+}
+
+/// Handle by which another thread ends a [`JournalFollower`].
+#[derive(Clone)]
+pub struct FollowerStop(Arc<JournalGrowth>);
+
+impl FollowerStop {
+    /// Lets the follower return the lines that are written by now, and no more.
+    pub fn stop(&self) {
+        self.0.close();
     }
 }
 
@@ -90,6 +107,11 @@ impl JournalFollower {
         sender.set_bytes(bytes);
         let (read_bytes, buffer, used, is_skipping) = (0, Vec::new(), 0, false);
         (Self { growth, file, events_offset, read_bytes, buffer, used, is_skipping, max_line_bytes }, sender)
+    }
+
+    /// Returns a handle by which another thread ends this follower.
+    pub fn stop_handle(&self) -> FollowerStop {
+        FollowerStop(Arc::clone(&self.growth))
     }
 
     /// Waits for the next event, and returns its line; `None` once the journal is closed and all of it was returned.
@@ -205,7 +227,7 @@ mod tests {
         assert_eq!(journal.next(), Some((String::new(), true)));
         // Half a line is in the file, and not in the count.
         journal.file.write_all(b"half").unwrap();
-        drop(journal.sender.take());
+        journal.follower.stop_handle().stop();
         assert_eq!(journal.next(), Some(("c".into(), true)));
         assert_eq!(journal.next(), None);
         assert_eq!(journal.next(), None);

@@ -81,7 +81,7 @@ pub use event_writer::EventWriter;
 pub use exchange::{
     CallKind, Chunk, EndedBy, ExchangeCall, MaskedRequest, RawAnswer, RawHeaders, RawRequest, StepId,
 };
-pub use journal_follower::{FollowedLine, JournalFollower};
+pub use journal_follower::{FollowedLine, FollowerStop, JournalFollower};
 pub use late_secrets::LateSecrets;
 pub use observation::Observation;
 pub use outcome::{ChangedFiles, RunEnd};

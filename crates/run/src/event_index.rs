@@ -342,6 +342,11 @@ impl EventIndexBuilder {
         self.open.remove(&(action, Vec::new()));
     }
 
+    /// Returns the entry of the last event.
+    pub(crate) fn last(&self) -> Option<EventEntry> {
+        self.entries.last().copied()
+    }
+
     /// Returns the number of events so far.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()

@@ -89,6 +89,16 @@ impl Run {
         Self { inner: Arc::new(RunInner::new(parts, bytes, format, digest)) }
     }
 
+    /// Makes a run of one event in RER's vocabulary, whose other events are not there yet; see [`Run::event_of`].
+    pub(crate) fn of_event(line: Vec<u8>) -> Self {
+        Self { inner: Arc::new(RunInner::new(RunParts::default(), line, String::new(), None)) }
+    }
+
+    /// Returns the event of a run that [`Run::of_event`] made, with its index in the whole run.
+    pub(crate) fn event_of<'r>(&'r self, index: usize, entry: &'r EventEntry) -> Event<'r> {
+        Event::new(&self.inner, index, entry)
+    }
+
     /// Returns the run's own id. Untrusted text, which must never become a path.
     pub fn id(&self) -> &str {
         &self.inner.parts.id

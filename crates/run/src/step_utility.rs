@@ -51,6 +51,17 @@ pub(crate) struct StepUtilities {
     last_answer: Option<usize>,
 }
 
+/// Utility of a call in a run that goes on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum SettledUtility {
+    /// The agent reported it.
+    Known(f32),
+    /// The agent tells of its steps, and may still report it.
+    Open,
+    /// Nothing says that one will come.
+    Unknown,
+}
+
 impl StepUtilities {
     /// Takes all events of a run.
     pub(crate) fn of<'r>(events: impl Iterator<Item = Event<'r>> + Clone) -> Self {
@@ -70,7 +81,7 @@ impl StepUtilities {
             return;
         }
         match event.kind() {
-            Some(EventType::ModelReturned) => self.last_answer = Some(event.index()),
+            Some(EventType::ModelReturned) => self.take_answer(event.index()),
             Some(EventType::ToolCalled) => self.begin_call(event),
             Some(EventType::ToolReturned) => self.end_call(event),
             Some(EventType::PlanStarted) => self.begin_plan(event),
@@ -97,6 +108,33 @@ impl StepUtilities {
     /// Returns true if a step is named as a call. A step that a plan announced is not.
     fn names_a_call(&self, step: &str) -> bool {
         self.call_ids.contains(step) && !self.planned.contains(step)
+    }
+
+    /// Returns the utility of a call as far as no later event can change it.
+    pub(crate) fn settled(
+        &self,
+        tool_call_id: Option<&str>,
+        called: usize,
+        returned: usize,
+    ) -> SettledUtility {
+        if let Some(utility) = tool_call_id.and_then(|id| self.reported.get(id).copied()) {
+            return SettledUtility::Known(utility);
+        }
+        let is_told_of_steps = self.boundary.is_some() || !self.reported.is_empty();
+        match self.by_order.get(&called) {
+            Some((step, utility)) if self.planned.contains(step) => SettledUtility::Known(*utility),
+            // The name of the step may turn out to be that of a call.
+            Some(_) => SettledUtility::Open,
+            None if is_told_of_steps && self.boundary.is_none_or(|boundary| boundary < returned) => {
+                SettledUtility::Open
+            }
+            None => SettledUtility::Unknown,
+        }
+    }
+
+    /// Takes the answer of a model, without its content.
+    pub(crate) fn take_answer(&mut self, index: usize) {
+        self.last_answer = Some(index);
     }
 
     fn take_call_id(&mut self, event: &Event<'_>) {

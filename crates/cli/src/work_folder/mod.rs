@@ -29,8 +29,8 @@ const MAX_HASHED_BYTES: u64 = 256 << 20;
 /// Files of a folder at one moment.
 pub(crate) struct FolderSnapshot {
     folder: PathBuf,
-    /// Folder of our own runs, which is not the agent's.
-    own: PathBuf,
+    /// What we write ourselves, which is not the agent's.
+    own: Vec<PathBuf>,
     files: BTreeMap<OsString, FileMark>,
 }
 
@@ -59,18 +59,20 @@ pub(crate) enum NotSeen {
 }
 
 impl FolderSnapshot {
-    /// Looks through a folder. `own` is the folder of our own runs, and left out.
+    /// Looks through a folder. `own` are files and folders that we write ourselves, such as those of our runs; they are left
+    /// out.
     ///
     /// # Errors
     ///
     /// If it is not to be looked through: a home, a folder above it, or one with more than [`MAX_FILES`] files.
-    pub(crate) fn take(folder: &Path, home: Option<&Path>, own: &Path) -> Result<Self, NotSeen> {
+    pub(crate) fn take(folder: &Path, home: Option<&Path>, own: &[&Path]) -> Result<Self, NotSeen> {
         let folder = folder.canonicalize().map_err(|_| NotSeen::Unreadable)?;
         let home = home.map(|home| home.canonicalize().unwrap_or_else(|_| home.to_owned()));
         if folder.parent().is_none() || home.is_some_and(|home| home.starts_with(&folder)) {
             return Err(NotSeen::Home);
         }
-        let own = own.canonicalize().unwrap_or_else(|_| own.to_owned());
+        let own: Vec<PathBuf> =
+            own.iter().map(|own| own.canonicalize().unwrap_or_else(|_| (*own).to_owned())).collect();
         let files = marks(&folder, &own)?;
         Ok(Self { folder, own, files })
     }
@@ -101,14 +103,14 @@ impl FolderSnapshot {
 }
 
 /// Returns all files below a folder that git does not ignore, by their paths in it.
-fn marks(folder: &Path, own: &Path) -> Result<BTreeMap<OsString, FileMark>, NotSeen> {
-    let own = own.to_owned();
+fn marks(folder: &Path, own: &[PathBuf]) -> Result<BTreeMap<OsString, FileMark>, NotSeen> {
+    let own = own.to_vec();
     let walk = WalkBuilder::new(folder)
         .hidden(false)
         .ignore(false)
         .follow_links(false)
         .same_file_system(true)
-        .filter_entry(move |entry| entry.file_name() != ".git" && entry.path() != own)
+        .filter_entry(move |entry| entry.file_name() != ".git" && !own.iter().any(|own| entry.path() == own))
         .build();
     let mut files = BTreeMap::new();
     // What cannot be read is not seen; a folder may also vanish while it is walked.
@@ -193,7 +195,7 @@ mod tests {
         for (name, text) in [("kept", "1"), ("changed", "1"), ("gone", "1"), ("sub/kept", "1")] {
             fs::write(folder.join(name), text).unwrap();
         }
-        let before = FolderSnapshot::take(&folder, Some(Path::new("/home/nobody")), &own).unwrap();
+        let before = FolderSnapshot::take(&folder, Some(Path::new("/home/nobody")), &[&own]).unwrap();
         assert_eq!(before.changes().unwrap(), ChangedFiles::default());
         fs::write(folder.join("changed"), "12").unwrap();
         fs::remove_file(folder.join("gone")).unwrap();
@@ -214,7 +216,7 @@ mod tests {
         let file = dir.join("a");
         fs::write(&file, "one").unwrap();
         let time = fs::metadata(&file).unwrap().modified().unwrap();
-        let before = FolderSnapshot::take(dir.path(), None, Path::new("/nowhere")).unwrap();
+        let before = FolderSnapshot::take(dir.path(), None, &[Path::new("/nowhere")]).unwrap();
         fs::remove_file(&file).unwrap();
         fs::write(dir.join("b"), "").unwrap();
         fs::write(&file, "two").unwrap();
@@ -232,7 +234,7 @@ mod tests {
         let home = dir.join("home/me");
         fs::create_dir_all(home.join("project")).unwrap();
         let take =
-            |folder: &Path| FolderSnapshot::take(folder, Some(&home), Path::new("/nowhere")).map(|_| ());
+            |folder: &Path| FolderSnapshot::take(folder, Some(&home), &[Path::new("/nowhere")]).map(|_| ());
         assert_eq!(take(&home), Err(NotSeen::Home));
         assert_eq!(take(&dir.join("home")), Err(NotSeen::Home));
         assert_eq!(take(Path::new("/")), Err(NotSeen::Home));
@@ -243,7 +245,7 @@ mod tests {
     #[cfg(unix)]
     fn names_that_are_no_text_are_listed() {
         let dir = TestDir::new();
-        let before = FolderSnapshot::take(dir.path(), None, Path::new("/nowhere")).unwrap();
+        let before = FolderSnapshot::take(dir.path(), None, &[Path::new("/nowhere")]).unwrap();
         let odd: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(b"a\xff\n");
         fs::write(dir.path().join(odd), "").unwrap();
         assert_eq!(before.changes().unwrap().added, [(odd.to_owned(), Digest::of(b""))]);

@@ -40,6 +40,7 @@ pub mod source;
 pub use artifact_builder::ImportContext;
 pub use conversion::{ConversionInput, ConversionTarget, Converted, SourceInfo, convert};
 pub use error::ConvertError;
+pub use export::replay_jsonl::live::{LiveReplay, ReplayCompanions};
 pub use export::{ExportContext, ExportedRecord, ModelIoOptions, ModelIoPromptPart, export};
 pub use import::import;
 pub use loss::{Loss, Losses};

@@ -104,7 +104,7 @@ pub(crate) fn read_artifact(bytes: &[u8], limits: &Limits) -> Result<RunParts, N
 }
 
 /// Facts that the first event of an artifact gives about the record that it was imported from.
-struct ImportHeader {
+pub(crate) struct ImportHeader {
     /// Format of the record. Related formats share one payload format.
     format: FormatId,
     context: DocumentContext,
@@ -134,7 +134,11 @@ fn bundle_file(event: &RerEventView<'_>) -> Option<(String, Vec<u8>)> {
 
 /// Scans an event; `import` is given for the events of an imported artifact after the first. An imported event
 /// has its item as payload, and is classified by the reader of its format. All others are paired by `step_id`.
-fn scanned_event(event: &RerEventView<'_>, bytes: &[u8], import: Option<&ImportHeader>) -> ScannedEvent {
+pub(crate) fn scanned_event(
+    event: &RerEventView<'_>,
+    bytes: &[u8],
+    import: Option<&ImportHeader>,
+) -> ScannedEvent {
     let named = event.event_type.and_then(EventType::of);
     let withheld = event.is_redacted();
     let payload = event.payload.filter(|payload| !withheld && !payload.is_null());

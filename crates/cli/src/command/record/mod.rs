@@ -4,6 +4,7 @@
 //!
 //! 1. Settings, envelope, prices and key are loaded (`start`); nothing has been written yet.
 //! 2. A run is begun in the state folder, with a journal and a write-ahead log in memory.
+//!    With `--emit` a thread follows the journal and writes the run in another format (`emit`).
 //! 3. The gateway listens on 127.0.0.1, and the agent is started with its clients pointed at the gateway (`agent`).
 //! 4. When the agent has ended, the journal is closed and sealed into an artifact. The artifact is verified from the disk, the
 //!    journal removed, and a bundle packed or another format written if one was asked for (`seal`).
@@ -18,6 +19,7 @@ mod authority;
 mod bundle_out;
 mod command_words;
 mod converted_out;
+mod emit;
 mod late_secrets;
 mod missing;
 mod options;
@@ -40,6 +42,7 @@ pub(super) use seal::{SealedRun, seal};
 pub(super) use signing::RecordingKey;
 pub(super) use start::{RunBeginning, discard, folder_snapshot};
 
+use self::emit::{Emission, EmitPath};
 use self::out_path::OutForm;
 use self::start::Preparation;
 use crate::agent::PlannedAgent;
@@ -82,7 +85,16 @@ impl RecordArgs {
         let runtime = runtime::new()?;
         let inherited_env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
         let (recorder, recording) = prepared.begin(self, &inherited_env)?;
-        let files = start::folder_snapshot(&inherited_env);
+        let emission = match self.emit.as_ref().map(|path| Emission::start(path, &recorder)).transpose() {
+            Ok(emission) => emission,
+            Err(error) => {
+                drop(recording);
+                start::discard(recorder);
+                return Err(error);
+            }
+        };
+        let emitted = self.emit.as_ref().map(EmitPath::replay);
+        let files = start::folder_snapshot(&inherited_env, emitted.as_deref());
         let finished = match runtime.block_on(agent::run(
             &prepared.agent,
             &self.command,
@@ -93,18 +105,33 @@ impl RecordArgs {
             Ok(finished) => finished,
             Err(error) => {
                 start::discard(recorder);
+                emission.into_iter().for_each(Emission::discard);
                 return Err(error);
             }
         };
         let files = files.and_then(|before| before.changes());
         let sealed =
-            seal::seal(recorder, &finished, files, &prepared.signing, self.out.as_ref(), self.force)?;
+            match seal::seal(recorder, &finished, files, &prepared.signing, self.out.as_ref(), self.force) {
+                Ok(sealed) => sealed,
+                Err(error) => {
+                    emission.into_iter().for_each(Emission::abandon);
+                    return Err(error);
+                }
+            };
+        let is_emitted = emission.is_some_and(Emission::finish);
         let bundle = self.replay_bundle.make(&finished, &sealed);
-        let code = summary::print(self, &prepared, &finished, &sealed, bundle.as_ref());
+        let code = summary::print(self, &prepared, &finished, &sealed, bundle.as_ref(), is_emitted);
         let path = &sealed.artifact.path;
         let is_bundle = self.out.as_ref().is_some_and(|out| out.form == OutForm::Bundle && out.path == *path);
         if let Some(notice) = late_secrets_notice(&sealed.late_secrets, &self.run_name(path), is_bundle) {
             output::print_notice(&notice);
+            if let Some(replay) = emitted.filter(|_| is_emitted) {
+                let replay = replay.to_string_lossy();
+                output::print_notice(&format!(
+                    "{} may hold it, too: share what `reenact convert` makes of the run without it",
+                    reenact_json::Shown::whole(&replay)
+                ));
+            }
         }
         Ok(code)
     }

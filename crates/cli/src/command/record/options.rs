@@ -10,6 +10,7 @@ use reenact_keys::KeyName;
 use reenact_record::{Durability, PolicyMode};
 
 use super::command_words::shell_quoted;
+use super::emit::{EmitPath, emit_path};
 use super::out_path::{OutForm, OutPath, out_path};
 use super::replay_bundle_out::ReplayBundleArgs;
 use crate::agent::AgentOptions;
@@ -32,6 +33,11 @@ pub(crate) struct RecordArgs {
     /// *.rer.tar.gz (a bundle of it), *.rpk, *model_io.json, NAME/ (REPLAY.jsonl and its companions), *.tar.gz (a Replay Bundle)
     #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().try_map(|value| out_path(&value)))]
     pub(super) out: Option<OutPath>,
+
+    /// Also write the run while it is recorded, event by event: replay-jsonl=DIR writes DIR/REPLAY.jsonl, and at the end RECEIPT.json
+    /// and PR_SUMMARY.md beside it
+    #[arg(long, value_name = "FORMAT=PATH", value_parser = OsStringValueParser::new().try_map(|value| emit_path(&value)))]
+    pub(super) emit: Option<EmitPath>,
 
     /// Overwrite the file that --out names
     #[arg(long, requires = "out")]

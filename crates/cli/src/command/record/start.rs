@@ -51,6 +51,12 @@ impl Preparation {
             out.require_writable(options.force)?;
         }
         options.replay_bundle.require_writable(options.out.as_ref())?;
+        if let Some(emit) = &options.emit {
+            emit.require_free()?;
+            if options.out.as_ref().is_some_and(|out| out.path == emit.folder) {
+                return Err(CommandError::impossible("--out and --emit name the same folder; give two"));
+            }
+        }
         let settings = settings::load_current()?;
         // The option beats the project's settings.
         let (envelope, from) = match &options.envelope {
@@ -193,18 +199,21 @@ impl RunBeginning<'_> {
     }
 }
 
-/// Looks through the working folder, so that the files which change during the run can be told.
+/// Looks through the working folder, so that the files which change during the run can be told. `emitted` is a file that we write
+/// meanwhile.
 ///
 /// # Errors
 ///
 /// If the folder is not to be looked through, such as a home.
 pub(in crate::command) fn folder_snapshot(
     environment: &[(OsString, OsString)],
+    emitted: Option<&Path>,
 ) -> Result<FolderSnapshot, NotSeen> {
     let folder = std::env::current_dir().map_err(|_| NotSeen::Unreadable)?;
     let home = environment.iter().find(|(name, _)| name == "HOME").map(|(_, home)| Path::new(home));
     let own = runs::run_store().map_err(|_| NotSeen::Unreadable)?;
-    FolderSnapshot::take(&folder, home.filter(|home| !home.as_os_str().is_empty()), own.path())
+    let own: Vec<&Path> = std::iter::once(own.path()).chain(emitted).collect();
+    FolderSnapshot::take(&folder, home.filter(|home| !home.as_os_str().is_empty()), &own)
 }
 
 /// Removes a run whose agent was not started, and its log.

@@ -33,6 +33,7 @@ pub(super) fn print(
     finished: &FinishedAgent,
     sealed: &SealedRun,
     bundle: Option<&MadeReplayBundle>,
+    is_emitted: bool,
 ) -> u8 {
     for note in &finished.notes {
         output::print_notice(note);
@@ -42,10 +43,10 @@ pub(super) fn print(
         output::print_notice(&format!("{unrecorded}; the record in {} says so", Shown::whole(&path)));
     }
     if options.agent.json {
-        output::print_error_line(&as_json(prepared, sealed, bundle));
+        output::print_error_line(&as_json(options, prepared, sealed, bundle, is_emitted));
     } else if !options.quiet {
         let run = sealed.opened.run.as_ref().ok();
-        let recording = FinishedRecording { options, prepared, finished, sealed, run };
+        let recording = FinishedRecording { options, prepared, finished, sealed, run, is_emitted };
         recording.lines().iter().for_each(|line| output::print_notice(line));
     }
     // With --quiet only what went wrong is said, and the bundle of a failure belongs to that.
@@ -61,10 +62,19 @@ pub(super) fn print(
 }
 
 /// Returns the summary as one JSON object: where the record is, and what `show --json` says of it but for the steps.
-fn as_json(prepared: &Preparation, sealed: &SealedRun, bundle: Option<&MadeReplayBundle>) -> String {
+fn as_json(
+    options: &RecordArgs,
+    prepared: &Preparation,
+    sealed: &SealedRun,
+    bundle: Option<&MadeReplayBundle>,
+    is_emitted: bool,
+) -> String {
     let mut line = String::new();
     let mut object = PrintObjectWriter::open(&mut line);
     object.string("out", sealed.artifact.path.to_string_lossy().as_ref());
+    if let Some(emit) = options.emit.as_ref().filter(|_| is_emitted) {
+        object.string("emitted", emit.replay().to_string_lossy().as_ref());
+    }
     object.name("bytes").push_str(&sealed.artifact.size.to_string());
     if let Ok(run) = &sealed.opened.run {
         write_facts(run, &sealed.opened.report, &prepared.prices, &mut object);
@@ -83,6 +93,8 @@ struct FinishedRecording<'r> {
     finished: &'r FinishedAgent,
     sealed: &'r SealedRun,
     run: Option<&'r Run>,
+    /// True if `--emit` was given, and its files are whole.
+    is_emitted: bool,
 }
 
 impl FinishedRecording<'_> {
@@ -191,10 +203,14 @@ impl FinishedRecording<'_> {
                 quantity::count(lost, "thing")
             ));
         }
-        match &self.options.out {
+        let mut place = match &self.options.out {
             Some(_) => format!("{} ({size})", Shown::whole(&artifact.path.to_string_lossy())),
             None => format!("{digits} ({size})"),
+        };
+        if let Some(emit) = self.options.emit.as_ref().filter(|_| self.is_emitted) {
+            place.push_str(&format!(", {}", Shown::whole(&emit.replay().to_string_lossy())));
         }
+        place
     }
 
     /// Returns what to do next: runs that were never sealed come first.

@@ -384,7 +384,7 @@ impl ReplayArgs {
             input: super::input::ReplayedInput::of(run),
             fork: Some(ForkSetup { recording: Mutex::new(Some(recording)), writer, kept }),
         };
-        let files = record::folder_snapshot(&inherited);
+        let files = record::folder_snapshot(&inherited, None);
         let started = Instant::now();
         let ran = setup.record_input().and_then(|()| runtime::new()?.block_on(self.run_agent(setup)));
         let ended = match ran {

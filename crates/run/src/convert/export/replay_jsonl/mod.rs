@@ -4,6 +4,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | `exporter` | writes the line of each event, one after the other |
+//! | `live` | gives the exporter the events of a run that is being recorded |
 //! | `pr_summary` | writes the summary for people |
 //!
 //! The format requires values that few sources tell, such as utilities and a confidence. They are written with
@@ -11,6 +12,7 @@
 //! [`write`].
 
 mod exporter;
+pub(in crate::convert) mod live;
 mod pr_summary;
 
 use reenact_formats::FormatId;
