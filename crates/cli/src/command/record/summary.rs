@@ -137,9 +137,7 @@ impl FinishedRecording<'_> {
         let calls = format!("{} and {}", calls.join(", "), quantity::count(counts.tool_calls, "tool call"));
         let tokens = match (summary.input_tokens(), summary.output_tokens()) {
             (0, 0) => String::new(),
-            (input, output) => {
-                format!(", {} tokens in, {} out", quantity::grouped(input), quantity::grouped(output))
-            }
+            (input, output) => format!(", {}", quantity::tokens(input, output)),
         };
         let cost = quantity::run_cost(summary).map(|cost| format!(", {cost}")).unwrap_or_default();
         format!(
