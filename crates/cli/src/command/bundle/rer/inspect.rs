@@ -13,7 +13,7 @@
 //!   INTACT  intact, signer unknown: …
 //! ```
 //!
-//! Sizes and digests are computed from the files. Start reading at [`print`].
+//! Sizes and digests are computed from the files. Start reading at [`print()`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
