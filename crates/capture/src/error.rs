@@ -4,7 +4,7 @@ use reenact_record::RecordError;
 
 /// Number of events that are missing from the record, with the first error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{count} events could not be recorded: {first}")]
+#[error("{count} event{} could not be recorded: {first}", if *count == 1 { "" } else { "s" })]
 pub struct Unrecorded {
     /// Number of missing events.
     pub count: u64,

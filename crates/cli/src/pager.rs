@@ -1,7 +1,7 @@
 //! The pager: long output for a person at a terminal, a screen at a time.
 //!
 //! `PAGER` is the user's own variable, and run through the shell as git does; without it `less` is started if it is there. A pipe and a
-//! file get all of the text, and so does a terminal that cannot show screens. Start reading at [`print`].
+//! file get all of the text, and so does a terminal that cannot show screens. Start reading at [`print()`].
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};

@@ -10,6 +10,16 @@ pub(crate) fn count(number: u64, what: &str) -> String {
     format!("{} {what}{}", grouped(number), if number == 1 { "" } else { "s" })
 }
 
+/// Returns a number with a noun whose plural is not formed with `s` at its end: `1 payload withheld`, `2 payloads withheld`.
+pub(crate) fn count_of(number: u64, one: &str, several: &str) -> String {
+    format!("{} {}", grouped(number), if number == 1 { one } else { several })
+}
+
+/// Returns the tokens of a model: `1 token in, 31 out`.
+pub(crate) fn tokens(input: u64, output: u64) -> String {
+    format!("{} in, {} out", count(input, "token"), grouped(output))
+}
+
 /// Returns a number with its digits in groups of three: `12,345`.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -100,6 +110,10 @@ mod tests {
     fn counts() {
         assert_eq!(count(0, "call"), "0 calls");
         assert_eq!(count(1, "call"), "1 call");
+        assert_eq!(count_of(1, "goose", "geese"), "1 goose");
+        assert_eq!(count_of(1_000, "goose", "geese"), "1,000 geese");
+        assert_eq!(tokens(1, 1), "1 token in, 1 out");
+        assert_eq!(tokens(405, 31), "405 tokens in, 31 out");
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(1_000), "1,000");
         assert_eq!(grouped(1_234_567), "1,234,567");

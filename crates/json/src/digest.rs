@@ -2,24 +2,47 @@
 //!
 //! [`Hasher`] and [`Hmac`] are sinks, so that canonical text is hashed while it is written. Start at [`Digest`].
 
+use core::cmp::Ordering;
 use core::fmt;
 use core::hash::{Hash, Hasher as StdHasher};
 
 use sha2::Digest as _;
-use subtle::ConstantTimeEq;
+use subtle::{Choice, ConstantTimeEq, ConstantTimeGreater};
 
 use crate::canonical::ByteSink;
 
 /// SHA-256 digest (FIPS 180-4). Displayed as 64 lower-case hexadecimal digits.
 ///
-/// `==` takes the same time wherever two digests differ (RER §11.7), and so does [`Digest::is_hex`]. Texts that carry a hash
+/// `==` takes the same time wherever two digests differ (RER §11.7), and so do the order, by which they are looked up in trees, and
+/// [`Digest::is_hex`]. Texts that carry a hash
 /// are compared by [`constant_time_eq`].
-#[derive(Clone, Copy, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Eq)]
 pub struct Digest([u8; 32]);
 
 impl PartialEq for Digest {
     fn eq(&self, other: &Self) -> bool {
         constant_time_eq(&self.0, &other.0)
+    }
+}
+
+impl Ord for Digest {
+    /// Compares as the bytes compare, in a time that does not depend on them.
+    fn cmp(&self, other: &Self) -> Ordering {
+        let (ours, theirs) = (self.0.as_chunks::<8>().0, other.0.as_chunks::<8>().0);
+        let (mut greater, mut less) = (Choice::from(0), Choice::from(0));
+        for (a, b) in ours.iter().zip(theirs) {
+            let (a, b) = (u64::from_be_bytes(*a), u64::from_be_bytes(*b));
+            let is_open = !(greater | less);
+            greater |= is_open & a.ct_gt(&b);
+            less |= is_open & b.ct_gt(&a);
+        }
+        i8::from(bool::from(greater)).cmp(&i8::from(bool::from(less)))
+    }
+}
+
+impl PartialOrd for Digest {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -226,6 +249,22 @@ mod tests {
     use super::*;
 
     /// RFC 4231: test cases 1, 2, 3, 6 and 7.
+    #[test]
+    fn digests_are_ordered_as_their_bytes() {
+        let mut some: Vec<[u8; 32]> = (0..64).map(|at: u8| *Digest::of(&[at]).as_bytes()).collect();
+        // Equal but for one byte, at each place.
+        for at in 0..32 {
+            let mut bytes = some[0];
+            bytes[at] = bytes[at].wrapping_add(1);
+            some.push(bytes);
+        }
+        for a in &some {
+            for b in &some {
+                assert_eq!(Digest::from_bytes(*a).cmp(&Digest::from_bytes(*b)), a.cmp(b));
+            }
+        }
+    }
+
     #[test]
     fn hmac_known_answers() {
         let cases: [(&[u8], &[u8], &str); 5] = [

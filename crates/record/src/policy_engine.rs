@@ -415,13 +415,13 @@ impl PolicyEngine {
             EnvelopeRule::AllowedTools => format!("the tool \"{name}\" is not on the list"),
             EnvelopeRule::MaxSteps => {
                 let limit = self.envelope.max_steps.unwrap_or_default();
-                format!("{limit} actions are allowed, and as many have begun")
+                used_up(limit, "")
             }
             EnvelopeRule::MaxSpend => self.spend_refusal_reason(proposed),
             EnvelopeRule::RateLimit => {
                 let limit = self.envelope.rate_limit_rpm.unwrap_or_default();
                 retry_after = self.history.rate_limit_delay(at, limit);
-                format!("{limit} actions are allowed in 60 seconds, and as many have begun")
+                used_up(limit, " in 60 seconds")
             }
         };
         PolicyRefusal { rule: rule.name(), reason, retry_after }
@@ -452,6 +452,14 @@ impl PolicyEngine {
                 reason + &format!(", and {limit} are allowed")
             }
         }
+    }
+}
+
+/// Returns the reason why no further action is allowed; `within` is the time that the limit is for.
+fn used_up(limit: u64, within: &str) -> String {
+    match limit {
+        1 => format!("1 action is allowed{within}, and it has begun"),
+        limit => format!("{limit} actions are allowed{within}, and as many have begun"),
     }
 }
 

@@ -100,6 +100,14 @@ fn the_last_step_is_allowed_and_the_next_is_not() {
 }
 
 #[test]
+fn one_action_is_told_in_the_singular() {
+    let mut policy = PolicyEngine::new(Envelope { max_steps: Some(1), ..envelope() });
+    policy.begin_action(&model("m", 0, None));
+    let reason = "1 action is allowed, and it has begun";
+    assert_eq!(policy.evaluate(&tool("t", 0)), denied("max_steps", reason));
+}
+
+#[test]
 fn sixty_seconds_are_over_after_sixty_seconds() {
     let mut policy = PolicyEngine::new(Envelope { rate_limit_rpm: Some(2), ..envelope() });
     policy.begin_action(&model("m", 0, None));

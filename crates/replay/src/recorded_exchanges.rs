@@ -103,7 +103,7 @@ pub enum LoadNote {
         ours: String,
     },
     /// Some notes were not kept.
-    #[error("{more} more notes of this kind")]
+    #[error("{more} more note{} of this kind", if *more == 1 { "" } else { "s" })]
     More {
         /// Number of notes that were not kept.
         more: usize,

@@ -270,7 +270,8 @@ impl Report {
             if violations.len() > MAX_LIST_ITEMS {
                 let more = violations.len() - MAX_LIST_ITEMS;
                 violations.truncate(MAX_LIST_ITEMS);
-                self.notes.insert(0, format!("{more} more violations are not listed"));
+                let are = if more == 1 { "violation is" } else { "violations are" };
+                self.notes.insert(0, format!("{more} more {are} not listed"));
             }
             violations.iter_mut().for_each(|violation| cap_text(&mut violation.message));
         }

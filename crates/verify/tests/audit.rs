@@ -297,7 +297,7 @@ fn rate_limit() {
     assert_only(&edge("2026-05-13T12:01:01.999999999Z"), &[("rate_limit_rpm", Fail, Some(8), reason)]);
     let one = Run::limited(json!({"rate_limit_rpm": 1})).tool("1", "t");
     assert_all_kept(&one);
-    let reason = "1 actions had begun in the 60 seconds before";
+    let reason = "1 action had begun in the 60 seconds before";
     assert_only(&one.model("2", "m", json!(0)), &[("rate_limit_rpm", Fail, Some(5), reason)]);
 }
 

@@ -12,7 +12,8 @@ use reenact_verify::Keys;
 use reenact_verify::rer::{ENVELOPE_SIGNATURE, RUNTIME_SIGNATURE};
 use support::{KeyRing as _, canonical, failed, pretty_printed, report_of, tricky_artifact, vector};
 
-const SPELLING: &str = "the file is not in canonical form: its values were checked, not how they are spelled";
+const SPELLING: &str =
+    "the file is not in canonical form, and need not be: hashes are of its values, however they are spelled";
 
 /// Number of damaged texts that were refused, and that have the same meaning.
 #[derive(Debug, Default, PartialEq, Eq)]

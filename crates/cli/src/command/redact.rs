@@ -203,9 +203,9 @@ pub(super) fn counts_by_type(withheld: &[NewlyWithheld]) -> BTreeMap<&str, usize
 fn summary_text(sealed: &SealedRecord, redacted: &RedactedArtifact, out: &Path) -> String {
     let (name, gone) = (out.to_string_lossy(), redacted.newly_withheld.len());
     let mut text = format!(
-        "withheld {} of {} events in {}\n",
+        "withheld {} of {} in {}\n",
         quantity::count(gone as u64, "payload"),
-        redacted.events,
+        quantity::count(redacted.events as u64, "event"),
         Shown::whole(&name)
     );
     for (event_type, count) in counts_by_type(&redacted.newly_withheld) {
@@ -237,10 +237,10 @@ fn summary_text(sealed: &SealedRecord, redacted: &RedactedArtifact, out: &Path) 
 /// The texts of `--where` are not in it: they are what should stay unknown.
 fn policy_text(sealed: &SealedRecord, redacted: &RedactedArtifact) -> String {
     let mut text = format!(
-        "Redaction of run {}\n\n{} of {} events withheld; {} before.\n",
+        "Redaction of run {}\n\n{} of {} withheld; {} before.\n",
         Shown::new(sealed.run.id()),
         quantity::count(redacted.newly_withheld.len() as u64, "payload"),
-        redacted.events,
+        quantity::count(redacted.events as u64, "event"),
         redacted.withheld_before
     );
     text.push_str(

@@ -285,7 +285,7 @@ fn what_was_torn_is_said_to_be() {
     );
     let artifact = project.artifact();
     let artifact = fs::read_to_string(artifact).unwrap();
-    assert!(artifact.contains("bytes were no whole event, and were cut off\""), "{}", recovered.stdout);
+    assert!(artifact.contains("bytes were no whole event: cut off\""), "{}", recovered.stdout);
     project.run(&["verify", "last"]).expect(0, "...\n", "");
 }
 

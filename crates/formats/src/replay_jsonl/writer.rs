@@ -83,7 +83,7 @@ pub enum ReplayJsonlWriteError {
     #[error("no open call has the id of this result")]
     ResultWithoutCall,
     /// The session ends while calls have no result.
-    #[error("{count} calls have no result yet")]
+    #[error("{count} {} no result yet", if *count == 1 { "call has" } else { "calls have" })]
     OpenCalls {
         /// Number of open calls.
         count: usize,

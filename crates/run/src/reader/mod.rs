@@ -10,7 +10,7 @@
 //!
 //! | payload format | item | both ends of an exchange |
 //! |---|---|---|
-//! | [`FormatId::Rer`] | a payload as reenact writes it, or [as others do](foreign_payload) | `…called`, `…returned` of one `step_id` |
+//! | [`FormatId::Rer`] | a payload as reenact writes it, or as others do (`foreign_payload`) | `…called`, `…returned` of one `step_id` |
 //! | [`FormatId::Rpk`] | a step | `….request`, `….response` by their ids, else in order |
 //! | [`FormatId::ModelIo`] | an interaction, or its half | two events for each interaction |
 //! | [`FormatId::ReplayJsonl`] | a line | `ToolCall`, `ToolResult` of one `id` |

@@ -76,7 +76,10 @@ pub(super) fn finish_report(scan: ModelIoScan<'_>, findings: Vec<ModelIoFindings
     report.notes.extend(metrics.notes(&head));
     let unlisted = violations.unlisted();
     if unlisted > 0 {
-        report.notes.push(format!("{unlisted} more violations were counted, but are not listed"));
+        report.notes.push(match unlisted {
+            1 => "1 more violation was counted, but is not listed".into(),
+            _ => format!("{unlisted} more violations were counted, but are not listed"),
+        });
     }
     write_violations(&mut report, violations);
     report.summary = summary(&report, count);

@@ -226,7 +226,8 @@ fn check_file(name: &str, entry: Value<'_>, snapshot: &BundleSnapshot, faults: &
         faults.push(format!("{shown}: sha256 is {digest}, recomputed {}", facts.digest));
     }
     if let Some(size) = size.filter(|size| *size != facts.size) {
-        faults.push(format!("{shown}: size is {size}, there are {} bytes", facts.size));
+        let bytes = if facts.size == 1 { "is 1 byte".into() } else { format!("are {} bytes", facts.size) };
+        faults.push(format!("{shown}: size is {size}, there {bytes}"));
     }
 }
 
@@ -248,7 +249,8 @@ fn add_coverage_note(manifest: &ManifestView<'_>, report: &mut Report) {
         more => format!(", and {more} more"),
     };
     report.notes.push(format!(
-        "{incomplete} of {all} tests cannot be replayed from it: {}{why}{more}",
+        "{incomplete} of {all} test{} cannot be replayed from it: {}{why}{more}",
+        if all == 1 { "" } else { "s" },
         Shown::new(&first)
     ));
 }

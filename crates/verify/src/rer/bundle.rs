@@ -330,19 +330,20 @@ fn check_events(
     report: &mut Report,
 ) {
     let counts = [
-        (EVENT_COUNT, "total_event_count", view.total_event_count, events.count, "events"),
+        (EVENT_COUNT, "total_event_count", view.total_event_count, events.count, "event"),
         (
             REDACTED_COUNT,
             "redacted_event_count",
             view.redacted_event_count,
             events.redacted,
-            "withheld payloads",
+            "withheld payload",
         ),
     ];
     for (check, name, value, counted, what) in counts {
         if value.and_then(|value| value.unsigned_integer()) != Some(counted as u64) {
             let found = shown_value(value);
-            report.fail(check, format!("{name} is {found}, the artifact has {counted} {what}"));
+            let plural = if counted == 1 { "" } else { "s" };
+            report.fail(check, format!("{name} is {found}, the artifact has {counted} {what}{plural}"));
         }
     }
     let mut unlisted = Capped::default();
@@ -438,8 +439,9 @@ fn check_blobs(view: &RerManifestView<'_>, members: &BundleMembers, report: &mut
             Some(facts) => {
                 let listed = shown_value(blob.size_bytes);
                 sizes.push(format!(
-                    "blobs[{index}]: size_bytes is {listed}, the blob has {} bytes",
-                    facts.size
+                    "blobs[{index}]: size_bytes is {listed}, the blob has {} byte{}",
+                    facts.size,
+                    if facts.size == 1 { "" } else { "s" }
                 ));
             }
             None => sizes.push(format!("blobs[{index}]: no file with the hash {hash}, so it has no size")),

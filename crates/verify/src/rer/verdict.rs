@@ -294,7 +294,7 @@ fn add_notes(head: &RerHead<'_>, findings: &RerBatchFindings<'_>, report: &mut R
     }
     if !head.is_canonical {
         report.notes.push(
-            "the file is not in canonical form: its values were checked, not how they are spelled".into(),
+            "the file is not in canonical form, and need not be: hashes are of its values, however they are spelled".into(),
         );
     }
 }

@@ -29,6 +29,7 @@ use reenact_verify::{Demands, Keys, Report};
 use super::outcome::ReportCopies;
 use super::{BundleKind, BundleSource, complete_snapshot, unreadable};
 use crate::output::{self, CommandError};
+use crate::quantity;
 use crate::runs::{self, KeyFileArgs};
 
 /// Show what a bundle says and holds: its manifest, and its files with their digests
@@ -163,8 +164,12 @@ fn as_text(
 fn coverage_text(manifest: &ManifestView<'_>, text: &mut String) {
     let Some(coverage) = manifest.replay_coverage.map(CoverageView::of) else { return };
     let (complete, incomplete) = coverage.counts();
-    let _ =
-        writeln!(text, "  {:12}  {complete} of {} tests can be replayed", "coverage", complete + incomplete);
+    let _ = writeln!(
+        text,
+        "  {:12}  {complete} of {} can be replayed",
+        "coverage",
+        quantity::count((complete + incomplete) as u64, "test")
+    );
     for (test, why) in coverage.incomplete() {
         let test = test.string().unwrap_or_default();
         let why = why.and_then(|why| why.string());

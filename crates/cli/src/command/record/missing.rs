@@ -65,7 +65,8 @@ pub(super) fn gap_parts(run: &Run) -> Vec<String> {
     };
     let mut parts: Vec<String> = kinds.iter().take(MAX_KINDS).map(named).collect();
     if let more @ 1.. = kinds.len().saturating_sub(MAX_KINDS) {
-        parts.push(format!("{more} more kinds of gaps"));
+        let what = if more == 1 { "kind" } else { "kinds" };
+        parts.push(format!("{more} more {what} of gaps"));
     }
     parts
 }

@@ -159,9 +159,7 @@ impl FinishedRecording<'_> {
         let calls = format!("{} and {}", calls.join(", "), quantity::count(counts.tool_calls, "tool call"));
         let tokens = match (summary.input_tokens(), summary.output_tokens()) {
             (0, 0) => String::new(),
-            (input, output) => {
-                format!(", {} in, {} out", quantity::count(input, "token"), quantity::grouped(output))
-            }
+            (input, output) => format!(", {}", quantity::tokens(input, output)),
         };
         let cost = quantity::run_cost(summary).map(|cost| format!(", {cost}")).unwrap_or_default();
         format!(

@@ -184,8 +184,9 @@ fn recovered_text(id: RunId, found: &RecoveryFacts, sealed: &SealedArtifact) -> 
         facts.push(format!("{cut} broke off"));
     }
     if found.torn_bytes > 0 {
-        facts
-            .push(format!("the last {} of its journal were torn", quantity::count(found.torn_bytes, "byte")));
+        let torn =
+            quantity::count_of(found.torn_bytes, "byte of its journal was", "bytes of its journal were");
+        facts.push(format!("the last {torn} torn"));
     }
     if found.lost_events > 0 {
         let lost = quantity::count(found.lost_events, "event");

@@ -14,6 +14,8 @@ use reenact_record::{
 };
 use reenact_verify::{Keys, Options};
 
+use crate::quantity;
+
 /// Result for one run.
 pub(super) enum RecoverOutcome {
     /// The run is sealed now.
@@ -159,8 +161,8 @@ fn seal(store: &RunStore, id: RunId, keys: &KeyStore) -> Result<RecoverOutcome, 
             let mut found = RecoveryFacts { lost_events, ..RecoveryFacts::default() };
             if !leftover.as_ref().is_some_and(LeftoverLog::has_marks) && recorder.truncated_bytes() > 0 {
                 found.torn_bytes = recorder.truncated_bytes();
-                let why =
-                    format!("its last {} bytes were no whole event, and were cut off", found.torn_bytes);
+                let torn = quantity::count_of(found.torn_bytes, "byte was", "bytes were");
+                let why = format!("its last {torn} no whole event: cut off");
                 recorder.event_writer().record_gap("end of the journal", &why).map_err(RecoverFailure::of)?;
             }
             if let Some(leftover) = leftover {

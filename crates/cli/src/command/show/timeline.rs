@@ -141,10 +141,7 @@ fn push_heading(found: &OpenedRun, summary: &Summary, text: &mut String) {
         calls.push(quantity::count(summary.capture_gaps as u64, "gap"));
     }
     if summary.withheld > 0 {
-        calls.push(
-            quantity::count(summary.withheld as u64, "payload withheld")
-                .replace("payload withhelds", "payloads withheld"),
-        );
+        calls.push(quantity::count_of(summary.withheld as u64, "payload withheld", "payloads withheld"));
     }
     let _ = writeln!(text, "calls   {}", calls.join(", "));
     if let Some(masked) = super::masked::mask_summary(&super::masked::mask_tally(&found.run)) {
@@ -159,9 +156,7 @@ fn push_heading(found: &OpenedRun, summary: &Summary, text: &mut String) {
         let tokens = if used.with_usage == 0 {
             String::new()
         } else {
-            let (input, output) =
-                (quantity::grouped(used.input_tokens), quantity::grouped(used.output_tokens));
-            format!(", {input} tokens in, {output} out")
+            format!(", {}", quantity::tokens(used.input_tokens, used.output_tokens))
         };
         let errors = if used.errors == 0 {
             String::new()
@@ -342,8 +337,7 @@ fn answer_summary(facts: &CallFacts<'_>, fault: Option<&UnreadablePayload>, how:
         None => parts.push(paint(Tone::Bad, "no answer")),
     }
     if let Some(usage) = facts.message.as_ref().and_then(|message| message.usage) {
-        let (input, output) = (quantity::grouped(usage.input_tokens), quantity::grouped(usage.output_tokens));
-        parts.push(format!("{input} tokens in, {output} out"));
+        parts.push(quantity::tokens(usage.input_tokens, usage.output_tokens));
     }
     parts.extend(answer.latency.map(quantity::duration));
     if !answer.complete {
@@ -415,7 +409,8 @@ fn recovery_lines(facts: RecoveryMark) -> Vec<String> {
                 RecoverySource::Journal => "from its journal alone, which nothing vouches for".to_owned(),
             }));
             if lost > 0 {
-                lines.push(format!("{} of its journal are lost", quantity::count(lost, "event")));
+                let lost = quantity::count_of(lost, "event of its journal is", "events of its journal are");
+                lines.push(format!("{lost} lost"));
             }
             lines
         }

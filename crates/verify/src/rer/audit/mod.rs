@@ -427,7 +427,8 @@ impl RestrictionRules {
                 }
                 EnvelopeRule::RateLimit => {
                     let limit = self.envelope.rate_limit_rpm.unwrap_or_default();
-                    let reason = format!("{limit} actions had begun in the 60 seconds before");
+                    let actions = if limit == 1 { "action" } else { "actions" };
+                    let reason = format!("{limit} {actions} had begun in the 60 seconds before");
                     self.rate.fail(event.index, &reason);
                 }
                 EnvelopeRule::Expiry => {

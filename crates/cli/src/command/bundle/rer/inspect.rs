@@ -13,7 +13,7 @@
 //!   INTACT  intact, signer unknown: …
 //! ```
 //!
-//! Sizes and digests are computed from the files. Start reading at [`print`].
+//! Sizes and digests are computed from the files. Start reading at [`print()`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -304,8 +304,10 @@ impl BundledFacts {
         let events = quantity::count(self.events as u64, "event");
         match self.withheld {
             0 => events,
-            1 => format!("{events}, 1 payload withheld"),
-            more => format!("{events}, {} payloads withheld", quantity::grouped(more as u64)),
+            more => {
+                let withheld = quantity::count_of(more as u64, "payload withheld", "payloads withheld");
+                format!("{events}, {withheld}")
+            }
         }
     }
 

@@ -4,7 +4,7 @@
 //! tool.call pay_invoice
 //!   id      0198c2d4-…
 //!   run     0198c2d3-…
-//!   rule    tool.call pay_*: by human
+//!   rule    required_approvals[0]
 //!   by      human
 //!   waits   for 12 s
 //!   until   2026-05-13T12:10:00.000Z
