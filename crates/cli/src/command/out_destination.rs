@@ -49,7 +49,7 @@ impl OutDestination {
                 if is_one_file && path.as_os_str().as_encoded_bytes().ends_with(b"/") {
                     let path = path.to_string_lossy();
                     return Err(CommandError::impossible(format!(
-                        "{}: that names a folder, and {name} is one file: leave out the / at the end",
+                        "{}: {name} is one file; give its name without the slash",
                         Shown::whole(&path)
                     )));
                 }

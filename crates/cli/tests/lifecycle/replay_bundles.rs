@@ -293,8 +293,13 @@ fn a_bundle_of_a_runs_folder_holds_config_trace_and_outcome() {
     let trace = "{\"schema_version\":1,\"type\":\"assay.trace\",\"request_id\":\"r1\",\"prompt\":\"2+2\",\"response\":\"4\",\"meta\":{}}\n";
     fs::create_dir_all(project.folder.path().join("run/traces")).unwrap();
     fs::create_dir_all(project.folder.path().join("run/cassettes/openai")).unwrap();
+    project.folder.write("run/run.json", run);
+    project.run(&["share", "run", "--as", "replay", "--out", "bare.tar.gz"]).expect(
+        2,
+        "",
+        "reenact: run: there is a run.json and no trace beside it, so there is nothing to replay (E_NOTHING_RECORDED); looked for: trace.jsonl, [..]\n",
+    );
     for (name, content) in [
-        ("run/run.json", run),
         ("run/summary.json", summary),
         ("run/traces/ci.jsonl", trace),
         ("run/cassettes/openai/a.json", "{}"),

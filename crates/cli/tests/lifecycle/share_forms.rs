@@ -207,7 +207,7 @@ fn names_that_cannot_be_written_are_explained() {
     project.folder.write("file", "x");
     let long = "a".repeat(300);
     for (name, why) in [
-        ("p1/", "that names a folder, and rpk is one file: leave out the / at the end"),
+        ("p1/", "rpk is one file; give its name without the slash"),
         ("file/x.rpk", "a part of that path is a file, not a folder"),
         ("no/x.rpk", "there is no such folder; make it first"),
         (long.as_str(), "that name is too long"),

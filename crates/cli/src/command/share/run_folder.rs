@@ -63,11 +63,11 @@ pub(super) struct RunFolder {
 }
 
 impl RunFolder {
-    /// Reads the folder that is given; `None` if it is a record, or no folder with a `run.json` and a trace.
+    /// Reads the folder that is given; `None` if it is a record, or no folder with a `run.json`.
     ///
     /// # Errors
     ///
-    /// If a file of it is a link, or cannot be read.
+    /// If there is no trace, or a file is a link or cannot be read.
     pub(super) fn find(given: &OsStr) -> Result<Option<Self>, CommandError> {
         let root = Path::new(given);
         if runs::find_last(given).is_some() || !root.is_dir() || is_record(root)? {
@@ -79,9 +79,17 @@ impl RunFolder {
                 folder.files.insert(name.to_owned(), content);
             }
         }
-        folder.trace = folder.add_input(root, &TRACES)?;
-        if folder.trace.is_none() || !folder.files.contains_key("outputs/run.json") {
+        if !folder.files.contains_key("outputs/run.json") {
             return Ok(None);
+        }
+        folder.trace = folder.add_input(root, &TRACES)?;
+        if folder.trace.is_none() {
+            let name = root.to_string_lossy();
+            return Err(CommandError::impossible(format!(
+                "{}: there is a run.json and no trace beside it, so there is nothing to replay (E_NOTHING_RECORDED); looked for: {}",
+                Shown::whole(&name),
+                TRACES.join(", ")
+            )));
         }
         folder.config = folder.add_input(root, &CONFIGS)?;
         for place in CASSETTE_FOLDERS {
