@@ -116,13 +116,13 @@ fn nothing_by_halves() {
     let folder = Folder::with_repository();
     let bytes = fs::read(example("invoice.rpk")).unwrap();
     folder.write("torn.rpk", &bytes[..bytes.len() / 2]);
-    folder.write("far.json", r#"{"model_io_schema_version":"1.0.0","adapter_id":"a","model_id":"m","mode":"record","interactions":[{"i":1e999}]}"#);
+    folder.write("far.rpk", r#"{"version":"1.0","metadata":{"created_at":"0001-01-01T00:00:00+14:00"},"payload":{"run":{"id":"r","steps":[]}},"checksum":"sha256:0"}"#);
     let before = names(&folder.path());
     for (arguments, code, reason) in [
         (&["torn.rpk", "--to", "rer"][..], 2, "torn.rpk: the record cannot be read: line "),
         (&["torn.rpk", "--to", "replay-jsonl", "--force"], 2, "torn.rpk: the record cannot be read: line "),
-        (&["far.json", "--to", "rer", "--force"], 2, "interaction 0: the number 1e999 at $.i is too large"),
-        (&["far.json", "--to", "rer"], 2, "E_NOT_VERIFIED"),
+        (&["far.rpk", "--to", "rer", "--force"], 2, "lies outside the years 1 to 9999 in UTC"),
+        (&["far.rpk", "--to", "rer"], 2, "E_NOT_VERIFIED"),
         (
             &["examples/runs/invoice.rpk", "--to", "replay-jsonl", "--deny-loss"],
             1,

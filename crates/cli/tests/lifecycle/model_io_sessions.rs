@@ -200,10 +200,15 @@ fn a_session_of_hashes_is_replayed_to_a_session_of_the_same_hashes() {
         "",
         "reenact: no/model_io.json: there is no such folder; make it first\n",
     );
-    let other = replay("again.rpk");
+    replay("again.rpk").expect(
+        2,
+        "",
+        "reenact: --out *.rpk is for an .rpk that is played without a command; a replay of a command writes *model_io.json\n",
+    );
+    let other = replay("again.json");
     assert_eq!(other.code, Some(2));
     assert!(
-        other.stderr.contains("a replay writes a Model IO session, whose name ends in model_io.json"),
+        other.stderr.contains("the end of the name says what is written: *model_io.json"),
         "{}",
         other.stderr
     );

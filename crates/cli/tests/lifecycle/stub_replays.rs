@@ -222,3 +222,60 @@ fn with_a_command_the_agent_runs() {
         "...\nreenact: differed: 1 exchange not asked for\n...\n",
     );
 }
+
+#[test]
+fn the_played_steps_are_written_with_hashes_of_their_own() {
+    let project = project_with(artifact(6, None));
+    let read = |name: &str| fs::read_to_string(project.folder.path().join(name)).unwrap();
+    for name in ["again.rpk", "twice.rpk"] {
+        project.run(&["replay", "tea.rpk", "--out", name]).expect(
+            0,
+            "...\nplayed 6 steps from the record: [..]\n...\n",
+            &format!("reenact: the steps were written to {name}, with hashes of their own: their metadata names the source\n"),
+        );
+    }
+    assert_eq!(read("again.rpk"), read("twice.rpk"), "the same every time");
+    assert_eq!(project.run(&["verify", "again.rpk"]).code, Some(0));
+    let document = read("again.rpk");
+    let document = Value::parse(document.as_bytes(), &Limits::default()).unwrap();
+    let run = document.member("payload").unwrap().member("run").unwrap();
+    let steps: Vec<Value<'_>> = run.member("steps").unwrap().elements().collect();
+    assert_eq!(steps.len(), 6);
+    let metadata = steps[3].member("metadata").unwrap();
+    assert!(metadata.member("source_step_id").unwrap().is_string("step-000004"));
+    assert!(metadata.member("replay_strategy").unwrap().is_string("stub"));
+    assert_eq!(
+        steps[3]
+            .member("output")
+            .unwrap()
+            .member("result")
+            .unwrap()
+            .member("price")
+            .unwrap()
+            .unsigned_integer(),
+        Some(10)
+    );
+    assert!(document.member("metadata").unwrap().member("source_run_id").unwrap().is_string("run-tea"));
+    project.run(&["replay", "tea.rpk", "--out", "again.rpk"]).expect(
+        2,
+        "",
+        "reenact: again.rpk: there is such a file already; give another name\n",
+    );
+    project.run(&["replay", "tea.rpk", "--out", "model_io.json"]).expect(
+        2,
+        "",
+        "reenact: --out *model_io.json is for a replay with a command: nothing is asked where the steps are played; *.rpk writes the steps\n",
+    );
+}
+
+#[test]
+fn steps_that_were_changed_are_not_written_anew() {
+    let changed = String::from_utf8(artifact(6, None)).unwrap().replace("\"price\": 10", "\"price\": 99");
+    let project = project_with(changed);
+    project.run(&["replay", "tea.rpk", "--out", "again.rpk"]).expect(
+        1,
+        "FAIL  [..]\n...\n",
+        "reenact: again.rpk was not written: what is not as it was recorded is not written anew\n",
+    );
+    assert!(!project.folder.path().join("again.rpk").exists());
+}

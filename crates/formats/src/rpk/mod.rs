@@ -11,6 +11,7 @@
 //! | [`hmac`] | keys of signatures, and the signed message |
 //! | [`write`](mod@write) | the writer of documents, to the byte as the format's own programs write them |
 //! | [`migrate`](mod@migrate) | migration from version 0.9 or 1.x to another 1.x |
+//! | [`stub_replay`](mod@stub_replay) | the document of a stub replay |
 //! | [`bundle`] | a document with its secrets masked, to hand on |
 //! | [`mask`] | secrets as the format's own programs define them |
 //!
@@ -26,6 +27,7 @@ pub mod migrate;
 mod object_builder;
 pub mod step;
 pub mod structure;
+pub mod stub_replay;
 pub mod version;
 pub mod write;
 

@@ -48,7 +48,7 @@ use self::fork::{ForkArgs, ForkSetup};
 use self::launch::RunningAgent;
 use self::matching::MatchArgs;
 use self::refusal::ReplayRefusal;
-use self::session_out::{SessionOut, session_out};
+use self::session_out::{ReplayOut, replay_out};
 use crate::agent::PlannedAgent;
 use crate::child::SignalForwarder;
 use crate::net_seen::NetSampler;
@@ -85,11 +85,11 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "PACE", default_value = "instant", value_enum)]
     pace: PaceArg,
 
-    /// Write what the replay answered, in the order in which it did, as a Model IO session of the mode `replay`; the name ends in
-    /// model_io.json
+    /// Write what the replay answered, in the order in which it did, as a Model IO session of the mode `replay` (*model_io.json); or
+    /// the steps of an .rpk that is played without a command, as an artifact of their own (*.rpk)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["live", "from", "edit"],
-        value_parser = OsStringValueParser::new().try_map(|value| session_out(&value)))]
-    out: Option<SessionOut>,
+        value_parser = OsStringValueParser::new().try_map(|value| replay_out(&value)))]
+    out: Option<ReplayOut>,
 
     /// Run the recorded command of a record from elsewhere. Look at it first: it is anyone's
     #[arg(long, conflicts_with_all = ["bundle", "command"])]
@@ -237,12 +237,12 @@ impl ReplayArgs {
         name: &str,
         command: Vec<OsString>,
     ) -> Result<(ReplayRecord, SandboxReport), CommandError> {
-        self.out.as_ref().map_or(Ok(()), SessionOut::require_writable)?;
+        let session = self.out.as_ref().map(ReplayOut::session).transpose()?;
         let settings::ProjectSettings { redaction, replay: project, .. } = settings::load_current()?;
         let recorded_agent = run.surroundings().agent.map(|agent| agent.name.into_owned());
         let options = self.matching.options(project, recorded_agent.as_deref(), &command, None)?;
         let mut player = self.load_player(run, name, redaction.pack())?;
-        if self.out.is_some() {
+        if session.is_some() {
             player = player.keeping_prompts();
         }
         let routes = recorded_routes(run)?;
@@ -289,7 +289,7 @@ impl ReplayArgs {
             started_at,
             ended_at: timestamp(clock.now()),
         };
-        if let Some(out) = &self.out
+        if let Some(out) = session
             && let Err(error) = out.write(&player, &record.started_at, &record.ended_at)
         {
             // Whoever asked for a file and got none must not read a code that says that all is well.

@@ -1,6 +1,11 @@
-//! `replay RUN --out NAME.model_io.json`: what the replay answered, as a Model IO session in the mode `replay`.
+//! `replay RUN --out NAME`: what the replay answered, as a Model IO session in the mode `replay`; or the artifact of a stub replay.
 //!
-//! The file is made when the agent has ended, verified, and then gets its name. Start reading at [`SessionOut::write`].
+//! | name | file | replay |
+//! |---|---|---|
+//! | `*model_io.json` | a session of what was answered | of a command |
+//! | `*.rpk` | the played steps as an artifact, which `stub` writes | of an `.rpk` without a command |
+//!
+//! The file is made at the end, verified, and then gets its name. Start reading at [`SessionOut::write`].
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -15,10 +20,16 @@ use reenact_verify::{Keys, Options, verify};
 use crate::output::{self, CommandError};
 use crate::quantity;
 
-/// End of the names of sessions.
-const SUFFIX: &str = "model_io.json";
+/// Value of `--out`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ReplayOut {
+    /// Session of what a command was answered.
+    Session(SessionOut),
+    /// Artifact of the steps that were played without one.
+    Steps(PathBuf),
+}
 
-/// Value of `--out`: the file that a session is written to.
+/// File that a session is written to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SessionOut(PathBuf);
 
@@ -26,15 +37,36 @@ pub(super) struct SessionOut(PathBuf);
 ///
 /// # Errors
 ///
-/// If the name is not one of a session.
-pub(super) fn session_out(value: &OsStr) -> Result<SessionOut, String> {
+/// If the end of the name says nothing that a replay writes.
+pub(super) fn replay_out(value: &OsStr) -> Result<ReplayOut, &'static str> {
     let path = Path::new(value);
-    let is_session = path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(SUFFIX));
-    match is_session && !value.as_encoded_bytes().ends_with(b"/") {
-        true => Ok(SessionOut(path.to_owned())),
-        false => Err(format!(
-            "a replay writes a Model IO session, whose name ends in {SUFFIX}, such as again.{SUFFIX}"
-        )),
+    let name = path.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
+    match name {
+        _ if value.as_encoded_bytes().ends_with(b"/") => {}
+        name if name.ends_with("model_io.json") => {
+            return Ok(ReplayOut::Session(SessionOut(path.to_owned())));
+        }
+        name if name.ends_with(".rpk") => return Ok(ReplayOut::Steps(path.to_owned())),
+        _ => {}
+    }
+    Err(
+        "the end of the name says what is written: *model_io.json (a session of what was answered), *.rpk (the played steps of an .rpk)",
+    )
+}
+
+impl ReplayOut {
+    /// Returns the session to write of a replay with a command.
+    ///
+    /// # Errors
+    ///
+    /// If something else is asked for, the name is taken, or nothing can be written there.
+    pub(super) fn session(&self) -> Result<&SessionOut, CommandError> {
+        match self {
+            Self::Session(session) => session.require_writable().map(|()| session),
+            Self::Steps(_) => Err(CommandError::impossible(
+                "--out *.rpk is for an .rpk that is played without a command; a replay of a command writes *model_io.json",
+            )),
+        }
     }
 }
 
@@ -44,7 +76,7 @@ impl SessionOut {
     /// # Errors
     ///
     /// If there is a file of that name, or nothing can be written there.
-    pub(super) fn require_writable(&self) -> Result<(), CommandError> {
+    fn require_writable(&self) -> Result<(), CommandError> {
         durable::check_writable(&self.0, false).map_err(|error| CommandError::unwritable(&self.0, &error))
     }
 
@@ -87,12 +119,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_of_sessions() {
+    fn the_end_of_the_name_says_what_is_written() {
         for name in ["model_io.json", "x/again.model_io.json"] {
-            assert_eq!(session_out(OsStr::new(name)), Ok(SessionOut(name.into())));
+            assert_eq!(replay_out(OsStr::new(name)), Ok(ReplayOut::Session(SessionOut(name.into()))));
         }
-        for name in ["", "again.json", "again.rpk", "model_io.json/", "model_io.json.gz", "-"] {
-            assert!(session_out(OsStr::new(name)).is_err(), "{name}");
+        assert_eq!(replay_out(OsStr::new("x/again.rpk")), Ok(ReplayOut::Steps("x/again.rpk".into())));
+        for name in ["", "again.json", "model_io.json/", "model_io.json.gz", "a.rpk/", "a.rer.json", "-"] {
+            assert!(replay_out(OsStr::new(name)).is_err(), "{name}");
         }
     }
 }

@@ -13,19 +13,23 @@
 //! Start reading at `ReplayArgs::play_steps`.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use reenact_formats::FormatId;
 use reenact_formats::rpk::RpkStepView;
+use reenact_formats::rpk::stub_replay::{DEFAULT_CLOCK, DEFAULT_SEED, stub_replay};
 use reenact_json::digest::Hasher;
 use reenact_json::print::{self, PrintObjectWriter};
 use reenact_json::{Shown, Value};
+use reenact_keys::durable::{self, Readers};
 use reenact_run::Event;
 use reenact_verify::render::{self, Tone};
 use reenact_verify::rpk::{self, RpkHashFault, check_step_hash};
-use reenact_verify::{Report, Verdict};
+use reenact_verify::{Keys, Options, Report, Verdict};
 
 use super::ReplayArgs;
 use super::refusal::{self, ReplayRefusal};
+use super::session_out::ReplayOut;
 use crate::command::show::one_line;
 use crate::output::{self, CommandError, paint};
 use crate::quantity;
@@ -67,11 +71,19 @@ impl ReplayArgs {
     /// If the version is not one that can be read, or an option asks for a signer and the record has another one.
     pub(super) fn play_steps(&self, found: &OpenedRun, name: &str) -> Result<u8, CommandError> {
         let report = &found.report;
-        if self.out.is_some() {
-            return Err(CommandError::impossible(
-                "--out is for a replay with a command: nothing is asked where the steps are played, so that there is no session of it",
-            ));
-        }
+        let out = match &self.out {
+            None => None,
+            Some(ReplayOut::Steps(path)) => {
+                durable::check_writable(path, false)
+                    .map_err(|error| CommandError::unwritable(path, &error))?;
+                Some(path)
+            }
+            Some(ReplayOut::Session(_)) => {
+                return Err(CommandError::impossible(
+                    "--out *model_io.json is for a replay with a command: nothing is asked where the steps are played; *.rpk writes the steps",
+                ));
+            }
+        };
         if [rpk::PARSE, rpk::VERSION].into_iter().any(|check| report.check(check) == Some(false)) {
             let refusal = ReplayRefusal {
                 code: refusal::NOT_VERIFIED,
@@ -107,8 +119,42 @@ impl ReplayArgs {
         } else {
             as_text(found, name, &steps, is_whole)
         })?;
+        if let Some(path) = out {
+            if !is_whole {
+                let path = path.to_string_lossy();
+                let reason = "what is not as it was recorded is not written anew";
+                return Err(CommandError::refused(format!(
+                    "{} was not written: {reason}",
+                    Shown::whole(&path)
+                )));
+            }
+            write_steps_anew(found, path)?;
+        }
         Ok(u8::from(!is_whole))
     }
+}
+
+/// Writes the steps as the artifact of their stub replay, to the byte as the format's own programs do where neither a seed nor a time
+/// is given, and prints a notice.
+fn write_steps_anew(found: &OpenedRun, path: &Path) -> Result<(), CommandError> {
+    let failed = |why: &str| {
+        let path = path.to_string_lossy();
+        CommandError::impossible(format!("{} was not written: {}", Shown::whole(&path), Shown::whole(why)))
+    };
+    let artifact = stub_replay(found.run.document(), DEFAULT_SEED, DEFAULT_CLOCK)
+        .map_err(|error| failed(&error.to_string()))?;
+    let report = reenact_verify::verify(&artifact, &Keys::default(), &Options::default());
+    if !report.pass() {
+        return Err(failed(report.reasons.first().map_or("it does not verify", String::as_str)));
+    }
+    durable::create(path, &artifact, Readers::Owner)
+        .map_err(|error| CommandError::unwritable(path, &error))?;
+    let path = path.to_string_lossy();
+    output::print_notice(&format!(
+        "the steps were written to {}, with hashes of their own: their metadata names the source",
+        Shown::whole(&path)
+    ));
+    Ok(())
 }
 
 /// Returns the steps and the result for people.
