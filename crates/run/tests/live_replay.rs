@@ -197,7 +197,7 @@ fn a_utility_that_comes_too_late_is_in_the_conversion_alone() {
     let sealed = Sealed::new(done(result(call(RunBuilder::started(), "a"), "a"), "a", "0.5").ended(0));
     let (_, replay, companions) = sealed.live();
     assert!(text(&replay).contains("\"unknown\":[\"step_utility\"]"), "{}", text(&replay));
-    assert!(companions.summary.contains("- Utility: utility unknown\n"), "{}", companions.summary);
+    assert!(companions.summary.contains("- Average utility: unknown\n"), "{}", companions.summary);
     assert!(text(&sealed.converted()[0]).contains("\"step_utility\":0.5"));
 }
 
