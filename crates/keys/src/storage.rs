@@ -187,6 +187,14 @@ impl StoredFile for File {
         self.write_vectored(parts)
     }
 
+    /// A handle of [`StoredFile::reopen`] shares its offset with the other, which an append on another thread moves: where the
+    /// system can, the offset is left alone.
+    #[cfg(unix)]
+    fn read_at(&self, at: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        std::os::unix::fs::FileExt::read_at(self, buffer, at)
+    }
+
+    #[cfg(not(unix))]
     fn read_at(&self, at: u64, buffer: &mut [u8]) -> io::Result<usize> {
         // Moving the offset does not disturb appends: in append mode they go to the end.
         let mut file = self;
@@ -238,5 +246,37 @@ impl StoredFile for File {
         {
             path.is_file()
         }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use reenact_testkit::fixture::TestDir;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// Both handles share one offset, which each append moves to the end.
+    #[test]
+    fn a_read_is_at_its_offset_while_another_handle_appends() {
+        let folder = TestDir::new();
+        let mut file = Disk.open(&folder.join("file"), OpenMode::New(Readers::Owner)).unwrap();
+        append_all(&mut *file, &mut [IoSlice::new(b"first")]).unwrap();
+        let reader = file.reopen().unwrap();
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    append_all(&mut *file, &mut [IoSlice::new(b"x")]).unwrap();
+                }
+            });
+            let mut wrong = 0;
+            for _ in 0..100_000 {
+                let mut bytes = [0; 5];
+                let length = reader.read_at(0, &mut bytes).unwrap();
+                wrong += usize::from((length, &bytes) != (5, b"first"));
+            }
+            is_over.store(true, Ordering::Relaxed);
+            assert_eq!(wrong, 0);
+        });
     }
 }

@@ -182,7 +182,7 @@ impl JournalFollower {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::{Disk, OpenMode, Storage as _};
+    use crate::storage::{Disk, OpenMode, Storage as _, append_all};
     use std::io::Write as _;
 
     /// Journal file, with the ends of a follower.
@@ -233,23 +233,30 @@ mod tests {
         assert_eq!(journal.next(), None);
     }
 
+    /// The journal appends to the same open file, whose offset both handles share.
     #[test]
-    fn a_follower_waits_for_another_thread() {
-        let mut journal = Followed::new(8);
-        let (sender, mut file) = (journal.sender.take().unwrap(), journal.file.try_clone().unwrap());
+    fn a_follower_reads_while_another_thread_appends() {
+        const LINES: u64 = 20_000;
+        let folder = tempfile::tempdir().unwrap();
+        let mut file =
+            Disk.open(&folder.path().join("journal"), OpenMode::New(crate::durable::Readers::Owner)).unwrap();
+        let (mut follower, sender) = JournalFollower::new(file.reopen().unwrap(), 0, 0, 100);
         let writer = std::thread::spawn(move || {
-            for at in 1..=100_u64 {
-                file.write_all(b"line\n").unwrap();
-                sender.set_bytes(5 * at);
+            let mut bytes = 0;
+            for at in 0..LINES {
+                let line = format!("{at}\n");
+                append_all(&mut *file, &mut [io::IoSlice::new(line.as_bytes())]).unwrap();
+                bytes += line.len() as u64;
+                sender.set_bytes(bytes);
             }
         });
-        let mut count = 0;
-        while let Some((text, true)) = journal.next() {
-            assert_eq!(text, "line");
-            count += 1;
+        for at in 0..LINES {
+            let text = at.to_string();
+            let line = follower.next_line().unwrap();
+            assert_eq!(line, Some(FollowedLine { text: text.as_bytes(), is_whole: true }));
         }
+        assert_eq!(follower.next_line().unwrap(), None);
         writer.join().unwrap();
-        assert_eq!(count, 100);
     }
 
     #[test]

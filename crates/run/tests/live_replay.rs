@@ -197,7 +197,7 @@ fn a_utility_that_comes_too_late_is_in_the_conversion_alone() {
     let sealed = Sealed::new(done(result(call(RunBuilder::started(), "a"), "a"), "a", "0.5").ended(0));
     let (_, replay, companions) = sealed.live();
     assert!(text(&replay).contains("\"unknown\":[\"step_utility\"]"), "{}", text(&replay));
-    assert!(companions.summary.contains("- Utility: utility unknown\n"), "{}", companions.summary);
+    assert!(companions.summary.contains("- Average utility: unknown\n"), "{}", companions.summary);
     assert!(text(&sealed.converted()[0]).contains("\"step_utility\":0.5"));
 }
 
@@ -223,4 +223,55 @@ fn a_run_without_an_end_has_no_end_in_the_replay() {
     assert_eq!(live.end().unwrap_err().to_string(), "it cannot be read: the run has not ended");
     let written = text(&file.0.borrow());
     assert!(written.ends_with('\n') && !written.contains("SessionEnd"), "{written}");
+}
+
+/// Store that has room for some bytes.
+struct FullStore(usize);
+
+impl Write for FullStore {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::StorageFull)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl ReplayStore for FullStore {
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error_and_stays_one() {
+    let sealed = Sealed::new(result(call(RunBuilder::started(), "a"), "a").ended(0));
+    let mut live = LiveReplay::new(FullStore(300), sealed.run_id.clone(), "9.9.9");
+    let outcomes: Vec<bool> = sealed.lines().iter().map(|line| live.take_line(line).is_ok()).collect();
+    assert_eq!(
+        outcomes,
+        [true, false, true, true],
+        "a result without its call is lost, and the end is kept for later"
+    );
+    let error = live.end().unwrap_err().to_string();
+    assert!(error.contains("an earlier line could not be written"), "{error}");
+}
+
+#[test]
+fn lines_that_are_no_events_are_passed_over() {
+    let sealed = Sealed::new(result(call(RunBuilder::started(), "a"), "a").ended(0));
+    let file = SharedFile::default();
+    let mut live = LiveReplay::new(file.clone(), sealed.run_id.clone(), "9.9.9");
+    let hash = "0".repeat(64);
+    let cut = format!(r#"{{"event_hash":"{hash}","event_type":"rer.tool.called","payl"#);
+    for line in sealed.lines() {
+        live.take_line(&line).unwrap();
+        for odd in [b"".as_slice(), b"{", b"\xff", cut.as_bytes(), b"{\"event_hash\":\"\""] {
+            live.take_line(odd).unwrap();
+        }
+    }
+    live.end().unwrap();
+    assert_eq!(text(&file.0.take()), text(&sealed.converted()[0]));
 }

@@ -293,10 +293,10 @@ fn replay() -> Result<Vec<u8>, String> {
         writer.emit(at, &call).map_err(failed)?;
         let result = ReplayJsonlEvent::ToolResult {
             id: &id,
-            output_hash: Digest::of(b"x"),
+            output_hash: Some(Digest::of(b"x")),
             exit_code: None,
-            step_utility: 0.5,
-            latency_ms: 1,
+            step_utility: Some(0.5),
+            latency_ms: Some(1),
         };
         writer.emit(at, &result).map_err(failed)?;
     }

@@ -27,10 +27,10 @@ pub(super) fn files() -> Result<Vec<(&'static str, Vec<u8>)>, String> {
     };
     let result = ReplayJsonlEvent::ToolResult {
         id: "toolu_01",
-        output_hash: Digest::of(OUTPUT.as_bytes()),
+        output_hash: Some(Digest::of(OUTPUT.as_bytes())),
         exit_code: None,
-        step_utility: 0.8,
-        latency_ms: 57,
+        step_utility: Some(0.8),
+        latency_ms: Some(57),
     };
     let events = [
         ("2026-11-14T09:30:00.840Z", call),

@@ -166,6 +166,30 @@ fn secrets_are_masked_and_what_is_withheld_stays_withheld() {
     project.run(&["verify", "session"]).expect(0, "...\n  PASS  [..] (2 tool calls, [..])\n", "...\n");
 }
 
+/// Under an envelope a call is recorded when the model asks for it, and its result with a later request.
+#[test]
+fn calls_under_an_envelope_are_those_that_were_allowed() {
+    let project = TestProject::new(Script::travel());
+    project.folder.write(
+        "reenact.toml",
+        "[envelope]\nexpiry = \"2999-12-31T00:00:00Z\"\n[envelope.permissions]\nallowed_models = [\"gpt-5\"]\n\
+         allowed_tools = [\"search_flights\"]\n",
+    );
+    let replay = record_and_convert(
+        &project,
+        r#"tell '{"type":"rer.plan.started","payload":{"steps":["look"]}}'
+           reenact demo-agent >&2
+           tell '{"type":"rer.step.completed","payload":{"step_id":"look","status":"failed","utility":-0.5}}'"#,
+    );
+    assert!(!replay.contains("book_flight"), "{replay}");
+    assert_eq!(of_results(&replay, "step_utility"), [-0.5, -0.5]);
+    project.run(&["verify", "session"]).expect(
+        0,
+        "...\n  PASS  [..] (2 tool calls, [..], average utility -0.500)\n",
+        "...\n",
+    );
+}
+
 #[test]
 fn a_kill_leaves_whole_lines_and_no_receipt() {
     let project = TestProject::new(Script::travel());

@@ -76,7 +76,7 @@ fn unknown_figures_are_marked_and_not_averaged() {
     let summary = String::from_utf8(files[2].1.clone()).unwrap();
     assert!(
         summary.ends_with(
-            "- Utility: average utility 0.650 (2 of 3 calls)\n\n\
+            "- Average utility: 0.650 (2 of 3 calls)\n\n\
              **Warning:** the utility of 1 tool call is unknown. The 0 that REPLAY.jsonl and RECEIPT.json hold there is a \
              placeholder, marked by `\"unknown\"`.\n"
         ),

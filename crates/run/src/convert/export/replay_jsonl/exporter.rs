@@ -73,8 +73,8 @@ const NO_LATENCY: &str = "the source tells no latency; 0 is written";
 const RESULT_OF_RER: [&str; 9] =
     ["step_id", "tool_call_id", "tool", "output", "is_error", "exit_code", "latency_ms", "salt", "source"];
 /// Members of a line of REPLAY.jsonl that a result keeps; lines of typed replays are shown as such.
-const RESULT_OF_LINE: [&str; 9] =
-    ["event", "t", "id", "output_hash", "exit_code", "step_utility", "latency_ms", "ok", "unknown"];
+const RESULT_OF_LINE: [&str; 8] =
+    ["event", "t", "id", "output_hash", "exit_code", "step_utility", "latency_ms", "ok"];
 
 /// Facts of a session that its first lines and its summary need.
 pub(super) struct SessionFacts<'a> {

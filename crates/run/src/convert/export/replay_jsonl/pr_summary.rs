@@ -109,9 +109,9 @@ impl PrSummary {
             confidence.map_or("0.00 (not recorded)".into(), |confidence| format!("{confidence:.2}"));
         let _ = write!(
             out,
-            "\n## Confidence\n\n{confidence}\n\n## Session\n\n- ID: {}\n- Issue: none\n- Status: {status:?}\n- Duration: {seconds} s\n- Utility: {}\n",
+            "\n## Confidence\n\n{confidence}\n\n## Session\n\n- ID: {}\n- Issue: none\n- Status: {status:?}\n- Duration: {seconds} s\n- Average utility: {}\n",
             code(session_id),
-            figures.utility_text()
+            average_utility(figures)
         );
         let unknown = figures.tool_calls.saturating_sub(figures.utility_count());
         if unknown > 0 {
@@ -123,6 +123,13 @@ impl PrSummary {
         }
         out
     }
+}
+
+/// Returns the average utility behind its label: `0.650 (2 of 3 calls)`, `unknown`, or `none` where there is no call.
+fn average_utility(figures: &ReplayTotals) -> String {
+    let text = figures.utility_text();
+    let rest = text.strip_prefix("average utility ").or_else(|| text.strip_prefix("utility "));
+    rest.unwrap_or("none").to_owned()
 }
 
 /// Returns a number of things: `1 tool call`, `2 tool calls`.
