@@ -66,7 +66,7 @@ fn for_programs() {
     let project = recorded();
     project.run(&["show", "last", "--json"]).expect(
         0,
-        "{\"run_id\":\"[..]\",\"format\":\"rer-artifact/0.2\",\"imported_from\":null,\"pass\":true,[..]\"status\":\"completed\",\"reason\":\"exit 0\",\"exit_code\":0,\"events\":16,\"model_calls\":4,\"tool_calls\":3,[..]\"steps\":[{\"step_id\":\"s1\",[..]}]}\n",
+        "{\"run_id\":\"[..]\",\"format\":\"rer-artifact/0.2\",\"imported_from\":null,\"pass\":true,[..]\"status\":\"completed\",\"reason\":\"exit 0\",\"exit_code\":0,\"events\":16,\"model_calls\":4,\"tool_calls\":3,[..]\"steps\":[{\"step_id\":\"s1\",[..]}],\"steps_in_all\":[..]}\n",
         "",
     );
     project.run(&["show", "last", "--step", "1", "--json"]).expect(

@@ -38,10 +38,10 @@ pub(super) fn run(found: &OpenedRun, steps: &[&TimelineStep<'_>], total: usize) 
     let mut text = String::new();
     let mut object = PrintObjectWriter::open(&mut text);
     write_facts(&found.run, &found.report, &PriceTable::list_prices(), &mut object);
-    write_number(&mut object, "steps_in_all", Some(total));
     print::write_list(steps, object.name("steps"), |step, out| {
         out.push_str(&self::step(step, Bodies::Omitted))
     });
+    write_number(&mut object, "steps_in_all", Some(total));
     object.close();
     text
 }
