@@ -10,7 +10,7 @@ use std::rc::Rc;
 use reenact_formats::FormatId;
 use reenact_formats::replay_jsonl::writer::ReplayStore;
 use reenact_json::{Digest, Limits, Value};
-use reenact_run::convert::{ExportContext, LiveReplay, ReplayCompanions, export};
+use reenact_run::convert::{ExportContext, LiveReplay, ModelIoOptions, ReplayCompanions, export};
 use reenact_run::{open, open_files};
 use reenact_testkit::fixture::{ModelRequest, RunBuilder, TestKey};
 use reenact_verify::{Keys, Options};
@@ -76,8 +76,12 @@ impl Sealed {
     /// Exports the run as a conversion does.
     fn converted(&self) -> [Vec<u8>; 3] {
         let opened = open(self.artifact.clone(), &TestKey::of(1).keys(), &Options::default());
-        let context =
-            ExportContext { version: "9.9.9", now: "2026-01-01T00:00:00Z", source: ("rer", Digest::of(b"")) };
+        let context = ExportContext {
+            version: "9.9.9",
+            now: "2026-01-01T00:00:00Z",
+            source: ("rer", Digest::of(b"")),
+            model_io: ModelIoOptions::default(),
+        };
         let files = export(&opened.run.unwrap(), FormatId::ReplayJsonl, &context).unwrap().files;
         files.into_iter().map(|file| file.bytes).collect::<Vec<_>>().try_into().unwrap()
     }
