@@ -147,7 +147,7 @@ fn a_replay_writes_the_session_of_what_it_answered() {
     project.run(&["replay", "last", "--sandbox", "off", "--out", out, "--", REENACT, "demo-agent"]).expect(
         0,
         "...\n",
-        "...\nreenact: session of this replay: again.model_io.json (4 interactions)\n...\nreenact: reproduced: 4 exchanges, exit 0, as recorded\n...\n",
+        "...\nreenact: session of this replay: again.model_io.json (4 interactions)\n...\nreenact: reproduced[..]: 4 exchanges, exit 0, as recorded\n...\n",
     );
     assert_eq!(project.run(&["verify", out]).code, Some(0));
     assert_eq!(project.run(&["share", "last", "--as", "model-io", "--out", "recorded.json"]).code, Some(0));

@@ -12,7 +12,7 @@ use reenact_record::{Durability, PolicyMode};
 use super::command_words::shell_quoted;
 use super::emit::{EmitPath, emit_path};
 use super::out_path::{OutForm, OutPath, out_path};
-use super::replay_bundle_out::ReplayBundleArgs;
+use super::replay_bundle_out::RecordedBundleArgs;
 use crate::agent::AgentOptions;
 use crate::upstreams;
 
@@ -44,7 +44,7 @@ pub(crate) struct RecordArgs {
     pub(super) force: bool,
 
     #[command(flatten)]
-    pub(super) replay_bundle: ReplayBundleArgs,
+    pub(super) replay_bundle: RecordedBundleArgs,
 
     /// Where a vendor's requests go, such as openai=URL; another name makes a route to a server that speaks OpenAI's interface, which
     /// the agent finds by NAME_BASE_URL and NAME_API_BASE. May be given more than once

@@ -1,7 +1,7 @@
 //! `record --bundle` and `--bundle-on-failure`: a Replay Bundle of the run that was just sealed, to reproduce it elsewhere.
 //!
 //! The run is sealed whether or not a bundle can be made of it, and the exit code stays the command's own: a bundle that
-//! cannot be made is a notice. Start reading at [`ReplayBundleArgs::make`].
+//! cannot be made is a notice. Start reading at [`RecordedBundleArgs::make`].
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ use crate::{quantity, runs};
 
 /// Options for a Replay Bundle of the run.
 #[derive(Debug, clap::Args)]
-pub(in crate::command) struct ReplayBundleArgs {
+pub(in crate::command) struct RecordedBundleArgs {
     /// Make a Replay Bundle of the run as well (default: `bundles/` in the state folder, under the run's id)
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, value_parser = bundle_path, conflicts_with = "bundle_on_failure")]
     bundle: Option<Option<PathBuf>>,
@@ -40,7 +40,7 @@ fn bundle_path(name: &str) -> Result<PathBuf, String> {
     Ok(PathBuf::from(name))
 }
 
-impl ReplayBundleArgs {
+impl RecordedBundleArgs {
     /// Returns the file that is named, if one is.
     fn file(&self) -> Option<&Path> {
         self.bundle.as_ref().or(self.bundle_on_failure.as_ref())?.as_deref()
