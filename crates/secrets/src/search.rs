@@ -109,9 +109,20 @@ impl Secret {
 impl Secret {
     /// Returns true if a secret was cut over parts of a document. A secret inside of one part was found there, and words
     /// that happen to follow each other are none.
-    fn is_cut(&self, text: &[u8]) -> bool {
-        let parts: Vec<&[u8]> = self.spans.iter().filter_map(|span| text.get(span.clone())).collect();
-        parts.len() > 1 && (self.known_id.is_some() || self.rule == pem::RULE || is_random(&parts.concat()))
+    ///
+    /// Where one part holds a secret by itself, `whole` has its span, and only what the other parts add decides: otherwise the
+    /// letters of the secret would decide whether a word behind it is masked, and a replay with another value would not find
+    /// its request.
+    fn is_cut(&self, text: &[u8], whole: &[Range<usize>]) -> bool {
+        if self.spans.len() < 2 {
+            return false;
+        }
+        let is_whole = |span: &Range<usize>| {
+            whole.iter().any(|whole| whole.start <= span.start && span.end <= whole.end)
+        };
+        let rest = self.spans.iter().filter(|span| !is_whole(span));
+        let rest: Vec<&[u8]> = rest.filter_map(|span| text.get(span.clone())).collect();
+        self.known_id.is_some() || self.rule == pem::RULE || is_random(&rest.concat())
     }
 }
 
@@ -187,10 +198,12 @@ impl<'l> SecretSearch<'l> {
         if !known.is_empty() {
             blank_out(text.to_mut(), known.iter());
         }
+        let whole: Vec<Range<usize>> =
+            secrets.iter().flat_map(|secret| secret.spans.iter().cloned()).collect();
         stream::for_each_joined(&text, &mut |reading| {
             let mut found = Vec::new();
             self.search_joined(reading, marks, &mut found);
-            secrets.extend(found.into_iter().filter(|secret| secret.is_cut(&text)));
+            secrets.extend(found.into_iter().filter(|secret| secret.is_cut(&text, &whole)));
         });
     }
 
