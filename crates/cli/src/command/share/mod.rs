@@ -17,6 +17,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use reenact_formats::FormatId;
+use reenact_json::print::PrintObjectWriter;
 use reenact_json::{Digest, Shown};
 use reenact_keys::durable::{self, Readers};
 use reenact_record::RunId;
@@ -200,4 +201,14 @@ struct WrittenBundle {
     digest: Digest,
     /// Size of the file in bytes.
     size: u64,
+}
+
+impl WrittenBundle {
+    /// Writes the members that describe the file: name, format, digest and size.
+    fn write_facts(&self, format: &str, object: &mut PrintObjectWriter<'_>) {
+        object.string("out", self.path.to_string_lossy().as_ref());
+        object.string("format", format);
+        object.string("digest", format!("sha256:{}", self.digest).as_str());
+        object.name("bytes").push_str(&self.size.to_string());
+    }
 }

@@ -168,10 +168,7 @@ impl ShareArgs {
         written.place.print_report(&if self.json {
             let mut line = String::new();
             let mut object = PrintObjectWriter::open(&mut line);
-            object.string("out", written.path.to_string_lossy().as_ref());
-            object.string("format", "replay-bundle/1");
-            object.string("digest", format!("sha256:{}", written.digest).as_str());
-            object.name("bytes").push_str(&written.size.to_string());
+            written.write_facts("replay-bundle/1", &mut object);
             object.name("files").push_str(&files.to_string());
             object.name("cassettes").push_str(&cassettes.to_string());
             object.name("complete").push_str(&complete.to_string());

@@ -48,10 +48,7 @@ impl ShareArgs {
         written.place.print_report(&if self.json {
             let mut line = String::new();
             let mut object = PrintObjectWriter::open(&mut line);
-            object.string("out", written.path.to_string_lossy().as_ref());
-            object.string("format", FormatId::RerBundle.name());
-            object.string("digest", format!("sha256:{}", written.digest).as_str());
-            object.name("bytes").push_str(&written.size.to_string());
+            written.write_facts(FormatId::RerBundle.name(), &mut object);
             object.name("events").push_str(&bound.event_count.to_string());
             object.name("withheld").push_str(&bound.redacted_count.to_string());
             object.name("blobs").push_str(&blobs.len().to_string());
