@@ -29,6 +29,8 @@ pub struct ReplayOutcome {
     /// Number of hits whose request was recorded more than once with different answers. Their order alone
     /// decided which answer was served; in a Replay Bundle, which answer the record holds in most detail.
     pub ambiguous: usize,
+    /// Number of hits whose answer had been given before, which only a Replay Bundle allows.
+    pub repeated: usize,
     /// Number of hits whose body was rebuilt, because the record holds only JSON or the message.
     pub rebuilt: usize,
     /// Smallest part of a request by which a hit was found; `None` if there was no hit.

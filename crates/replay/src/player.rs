@@ -554,6 +554,7 @@ impl Player {
                 .filter_map(|at| Some(UnusedExchange::of(&self.exchanges.exchange(at)?, &self.options.rules)))
                 .collect(),
             ambiguous: state.ambiguous,
+            repeated: state.served.repeated,
             rebuilt: state.rebuilt,
             found_by: state.found_by,
         }

@@ -304,9 +304,8 @@ impl RecordedExchanges {
             return served.take_next(group, members);
         }
         let others = self.aliases(group).iter().flat_map(|other| self.members(*other));
-        members.iter().chain(others).for_each(|at| {
-            served.mark(*at);
-        });
+        let fresh = members.iter().chain(others).filter(|at| served.mark(**at)).count();
+        served.repeated += usize::from(fresh == 0);
         let held = |at: &&usize| {
             let answer = self.exchange(**at).and_then(|exchange| exchange.answer().ok());
             answer.map_or((true, AnswerDetail::Message), |answer| (false, answer.detail))

@@ -7,12 +7,14 @@ pub(crate) struct ServedExchanges {
     is_served: Vec<bool>,
     /// Number of members at the beginning of each group that are served.
     served_heads: Vec<usize>,
+    /// Number of times that an answer was served which had been served before.
+    pub(crate) repeated: usize,
 }
 
 impl ServedExchanges {
     /// Makes the marks of a replay that begins.
     pub(crate) fn none(exchanges: usize, groups: usize) -> Self {
-        Self { is_served: vec![false; exchanges], served_heads: vec![0; groups] }
+        Self { is_served: vec![false; exchanges], served_heads: vec![0; groups], repeated: 0 }
     }
 
     /// Returns true if an exchange was served.

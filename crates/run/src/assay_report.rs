@@ -11,7 +11,8 @@ mod sarif;
 use reenact_json::print::{self, PrintObjectWriter};
 use reenact_json::{Digest, Value};
 
-use crate::bundled_outcome::{OUTCOME_UNKNOWN, RUN_FAILED};
+use crate::bundled_outcome::{OUTCOME_UNKNOWN, RUN_FAILED, RUN_KILLED};
+use crate::exit::Exit;
 use crate::run::Run;
 
 pub use junit::is_junit_of_replay;
@@ -155,8 +156,16 @@ impl AssayReport {
         let (exit_code, reason_code, message) = match (exit_code, said.as_deref()) {
             (Some(exit_code), _) => (exit_code, "", None),
             (None, Some("completed" | "Success" | "success")) => (0, "", None),
-            (None, Some(_)) => (1, RUN_FAILED, Some("the run failed, and no exit code is recorded")),
-            (None, None) => (1, OUTCOME_UNKNOWN, Some("the record does not tell how the run ended")),
+            (None, Some(_)) => match run.summary().exit {
+                // As shells have it; the message says which signal, so that an exit code of that number is another end.
+                Some(ended @ Exit::Signal(signal)) => {
+                    (i64::from(signal) + 128, RUN_KILLED, Some(ended.to_string()))
+                }
+                _ => (1, RUN_FAILED, Some("the run failed, and no exit code is recorded".to_owned())),
+            },
+            (None, None) => {
+                (1, OUTCOME_UNKNOWN, Some("the record does not tell how the run ended".to_owned()))
+            }
         };
         let envelope = run.started().and_then(|started| started.member("envelope_hash")?.string());
         let mut results = Vec::new();
@@ -187,7 +196,7 @@ impl AssayReport {
             results,
             exit_code,
             reason_code,
-            message: message.map(str::to_owned),
+            message,
             producer: format!("reenact/{version}"),
             policy_digest: envelope.and_then(|hash| Digest::from_hex(&hash)),
             ..Self::default()

@@ -29,6 +29,8 @@ pub use sarif_results::sarif_results;
 pub const OUTCOME_UNKNOWN: &str = "E_OUTCOME_UNKNOWN";
 /// Reason code of a report by reenact on a run that failed, and whose exit code is not recorded.
 pub const RUN_FAILED: &str = "E_RUN_FAILED";
+/// Reason code of a run whose command a signal ended; the message names the signal.
+pub const RUN_KILLED: &str = "E_RUN_KILLED";
 
 /// Outcome of a run by the word of the reports in its bundle. All texts are untrusted; the [`Display`](fmt::Display) form is safe
 /// to print.
@@ -106,12 +108,18 @@ impl BundledOutcome {
         let tests: Vec<BundledTest> = run.map(tests).unwrap_or_default();
         let is_known =
             reason_code.as_deref().is_none_or(|code| !matches!(code, OUTCOME_UNKNOWN | RUN_FAILED));
+        let message = summary.and_then(message).or_else(|| message(run?.member("resolution")?));
+        let killed = message.as_deref().filter(|_| reason_code.as_deref() == Some(RUN_KILLED));
+        let mut exits = exits;
+        if let Some(killed) = killed.and_then(Exit::read_signal) {
+            exits = exits.map(|exit| exit.map(|_| killed));
+        }
         let exit = exits[0].or(exits[1]).filter(|_| is_known);
         Some(Self {
             exit,
             failed_without_code: reason_code.as_deref() == Some(RUN_FAILED),
             other_exit: exits[1].filter(|other| exit.is_some_and(|exit| exit != *other)),
-            message: summary.and_then(message).or_else(|| message(run?.member("resolution")?)),
+            message,
             totals: summary.and_then(totals).or_else(|| counted(&tests)),
             is_of_exchanges: is_by_reenact(summary, run),
             reason_code,

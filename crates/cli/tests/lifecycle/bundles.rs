@@ -232,7 +232,7 @@ fn an_outcome_that_is_not_known_claims_no_exit_code() {
     replay(&project, &[&bundle], &agent("", 0)).expect(
         0,
         "[..]\n...\n",
-        "reenact: recorded: how it ended is not known, 1 answer given\n...\nreenact: reproduced: 1 exchange found by the prompt, exit 0 (the record holds none)\n...\n",
+        "reenact: recorded: how it ended is not known, 1 answer given\n...\nreenact: reproduced: 1 exchange found by the prompt, exit 0 (how the recorded run ended is not in the record)\n...\n",
     );
     let failed = summary.replace("E_OUTCOME_UNKNOWN", "E_RUN_FAILED");
     let bundle = write_bundle(

@@ -18,7 +18,7 @@ const SAID: &str = "task: [..]Lisbon[..]\nmodel: There are no flights to Lisbon.
 
 /// Returns the verdict of a replay that matched one request by `found`, of a record without an exit code.
 fn reproduced_by(found: &str) -> String {
-    format!("reenact: reproduced: 1 exchange found by {found}, exit 0 (the record holds none)\n...\n")
+    format!("reenact: reproduced: 1 exchange found by {found}, exit 0 (how the recorded run ended is not in the record)\n...\n")
 }
 
 fn offline_project() -> TestProject {
@@ -61,7 +61,7 @@ fn an_rpk_of_ours_is_replayed_to_the_byte_and_from_rer_again() {
         project.run(&["replay", run, "--", REENACT, "demo-agent"]).expect(
             0,
             &recorded.stdout,
-            "...\nreenact: reproduced: 4 exchanges as recorded, exit 0 (the record holds none)\n...\n",
+            "...\nreenact: reproduced: 4 exchanges as recorded, exit 0 (how the recorded run ended is not in the record)\n...\n",
         );
     }
 }

@@ -79,7 +79,7 @@ fn a_recording_is_replayed_by_its_prompts_or_by_their_hashes() {
             0,
             "task: [..]Lisbon[..]\nmodel: There are no flights.\n",
             &format!(
-                "reenact: rs.json: a record of this kind carries no proof, so that nothing of it was verified\n...\nreenact: reproduced[..]: 1 exchange found by {found}, exit 0 (the record holds none)\n...\n"
+                "reenact: rs.json: a record of this kind carries no proof, so that nothing of it was verified\n...\nreenact: reproduced[..]: 1 exchange found by {found}, exit 0 (how the recorded run ended is not in the record)\n...\n"
             ),
         );
         project.run(&["replay", "rs.json", "--require-trusted", "--", "true"]).expect(

@@ -51,6 +51,13 @@ const NO_PROMPT: &str = "the source holds only the hash of the prompt";
 /// Reason of exchanges that have a cassette, for all else that was recorded of them.
 const ONLY_WORDS_AND_BODIES: &str = "its words are kept, and where both sides are JSON its bodies; headers, times and the pieces of a stream are not";
 
+/// Reason of exchanges whose answer did not come to its end.
+const BROKEN_OFF: &str = "its answer broke off, and the format cannot say so";
+/// Reason of errors behind which the same prompt was answered.
+const ASKED_AGAIN: &str = "its answer is an error, and the same prompt is answered later";
+/// Reason of errors that no cassette can hold.
+const NO_STATUS: &str = "its answer is an error that is no JSON, and a trace has no status";
+
 /// Content of a bundle, before it is packed.
 #[derive(Debug, Clone, Default)]
 pub struct ReplayBundleParts {
@@ -126,6 +133,7 @@ pub fn bundle_parts(run: &Run, losses: &mut Losses) -> ReplayBundleParts {
             losses.add(source_path(run, &event), NO_CALL);
         }
     }
+    let good = good_prompts(run);
     for exchange in model_exchanges(run) {
         let own = exchange.step_id();
         let index = exchange.called.index();
@@ -136,14 +144,35 @@ pub fn bundle_parts(run: &Run, losses: &mut Losses) -> ReplayBundleParts {
             continue;
         };
         let at = source_path(run, &exchange.called);
+        if !answer.complete {
+            losses.add(at, BROKEN_OFF);
+            parts.mark_incomplete(id, "its answer broke off, or never came");
+            continue;
+        }
+        let is_error = is_error(&answer);
+        if is_error && good.contains(&prompt_digest(&request)) {
+            losses.add(at, ASKED_AGAIN);
+            parts.mark_incomplete(id, "its answer is an error, and it was asked again");
+            continue;
+        }
         let message = answer_message(&request, &answer);
-        if parts.add_cassette(
+        let has_cassette = parts.add_cassette(
             run,
             &request,
             &answer,
             message.as_ref().map(|message| (message, &*id)),
             exchange.returned.as_ref(),
-        ) {
+        );
+        if is_error {
+            // A trace has no status: its reader would take the error for an answer.
+            losses.add(at, if has_cassette { ONLY_WORDS_AND_BODIES } else { NO_STATUS });
+            match has_cassette {
+                true => parts.coverage.complete.push(id),
+                false => parts.mark_incomplete(id, "its answer is an error that is no JSON"),
+            }
+            continue;
+        }
+        if has_cassette {
             losses.add(at.clone(), ONLY_WORDS_AND_BODIES);
         } else if run.payload_format() == FormatId::Rer || answer.detail != AnswerDetail::Message {
             losses.add(at.clone(), "its words are kept, and nothing else of it");
@@ -154,7 +183,7 @@ pub fn bundle_parts(run: &Run, losses: &mut Losses) -> ReplayBundleParts {
             continue;
         }
         let (asked, _) = prompt_text(&request);
-        if !prompts.insert(reenact_json::Digest::of(asked.as_bytes())) {
+        if !prompts.insert(prompt_digest(&request)) {
             losses.add(at, DUPLICATE_PROMPT);
             parts.mark_incomplete(id, "the same prompt is answered before");
             continue;
@@ -180,6 +209,23 @@ pub fn bundle_parts(run: &Run, losses: &mut Losses) -> ReplayBundleParts {
         add_http_exchange(run, &exchange, &mut parts, losses);
     }
     parts
+}
+
+/// Returns true if the answer's status is that of an error.
+fn is_error(answer: &ExchangeAnswer<'_>) -> bool {
+    answer.status.is_some_and(|status| status >= 400)
+}
+
+/// Returns the digest of the words under which the trace has an exchange.
+fn prompt_digest(request: &ExchangeRequest<'_>) -> reenact_json::Digest {
+    reenact_json::Digest::of(prompt_text(request).0.as_bytes())
+}
+
+/// Returns the prompts that have an answer which is whole and no error.
+fn good_prompts(run: &Run) -> HashSet<reenact_json::Digest> {
+    let good = model_exchanges(run)
+        .filter(|exchange| exchange.answer().is_ok_and(|answer| answer.complete && !is_error(&answer)));
+    good.filter_map(|exchange| Some(prompt_digest(&exchange.request().ok()?))).collect()
 }
 
 /// Adds an exchange that is not with a model. It becomes a cassette if both sides are JSON, else it is lost.

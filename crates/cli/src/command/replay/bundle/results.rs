@@ -60,6 +60,7 @@ pub(super) fn compare(
 pub(super) fn skipped_results(run: &Run, facts: &BundleFacts) -> Vec<AssayTestResult> {
     let recorded = facts.recorded.iter().flat_map(|recorded| &recorded.tests);
     let mut results: Vec<AssayTestResult> = recorded.map(not_run).collect();
+    results.extend(facts.recorded.iter().flat_map(unnamed_tests));
     if results.is_empty() {
         results.extend(run.exchanges().map(|exchange| {
             result(exchange.step_id().into_owned(), AssayTestStatus::Skipped, "nothing was run".into())
@@ -110,12 +111,19 @@ fn compare_answers(
     for exchange in run.exchanges() {
         events.entry(exchange.step_id().into_owned()).or_insert(exchange.called.index());
     }
-    let (mut before, mut now) = (Vec::new(), Vec::new());
+    let (mut before, mut now, mut absent) = (Vec::new(), Vec::new(), 0);
     for test in &recorded.tests {
         let Some(event) = events.get(&test.id) else {
             comparison.tests_not_run += 1;
             let message = "the bundle holds no answer for it".to_owned();
             results.push(result(test.id.clone(), AssayTestStatus::Skipped, message));
+            // Another answer may have been given in its place.
+            comparison.differences.push(OutcomeDifference {
+                at: format!("{ANSWER} {}", Shown::new(&test.id)),
+                recorded: Some(test.status.clone()),
+                now: Some("not in the bundle".to_owned()),
+            });
+            absent += 1;
             continue;
         };
         let (status, message) = match unused.get(event) {
@@ -130,9 +138,30 @@ fn compare_answers(
         results.push(result(test.id.clone(), status, message.to_owned()));
     }
     comparison.differences.extend(test_differences(ANSWER, &before, &now));
+    if outcome.repeated > absent {
+        let again = outcome.repeated - absent;
+        comparison.differences.push(OutcomeDifference {
+            at: "requests".to_owned(),
+            recorded: Some(recorded.tests.len().to_string()),
+            now: Some(format!("{again} more")),
+        });
+    }
     if !recorded.tests.is_empty() {
         comparison.compared.push("run");
     }
+}
+
+/// Largest number of results for tests of which only the number is known.
+const MAX_UNNAMED: u64 = 1000;
+
+/// Returns a result that was not run for each test that a summary counts and no report names.
+fn unnamed_tests(recorded: &BundledOutcome) -> Vec<AssayTestResult> {
+    let total = recorded.totals.filter(|_| recorded.tests.is_empty()).map_or(0, |totals| totals.total);
+    let of = |number: u64| {
+        let message = "only counted in the bundle, and not run again here".to_owned();
+        result(format!("test {number} of {total}"), AssayTestStatus::Skipped, message)
+    };
+    (1..=total.min(MAX_UNNAMED)).map(of).collect()
 }
 
 /// Returns the results of all recorded answers.
@@ -173,6 +202,7 @@ fn compare_tests(
         let counted = recorded.totals.map_or(0, |totals| usize::try_from(totals.total).unwrap_or(usize::MAX));
         comparison.tests_not_run += recorded.tests.len().max(counted);
         results.extend(recorded.tests.iter().map(not_run));
+        results.extend(unnamed_tests(recorded));
         return;
     };
     match BundledOutcome::read(written.summary.as_deref(), written.run.as_deref()) {
