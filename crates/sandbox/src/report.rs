@@ -103,7 +103,7 @@ facts! {
         /// Abstract Unix sockets belong to a network namespace.
         AbstractSockets = "abstract_sockets": "abstract Unix sockets of the host",
         /// System V shared memory, semaphores and queues.
-        Ipc = "sysv_ipc": "System V IPC of the host",
+        Ipc = "sysv_ipc": "System V IPC and message queues of the host",
         /// Other socket families: vsock, packet, bluetooth, alg, …
         SocketFamilies = "socket_families": "socket families other than unix, inet, inet6, netlink",
         /// `io_uring`, which would reach sockets around the filter.
@@ -125,7 +125,7 @@ facts! {
         /// Every descriptor but the three standard ones.
         Descriptors = "descriptors": "inherited descriptors other than 0, 1, 2",
         /// For root only: `/proc/sys` and `/sys` are read-only.
-        KernelControls = "kernel_controls": "kernel controls under /proc/sys and /sys (read-only)",
+        KernelControls = "kernel_controls": "kernel controls under /proc/sys and /sys, cgroups (read-only)",
         ;
         /// A directory or device under which nothing of the host is seen.
         Masked = "masked": "masked",
@@ -144,7 +144,7 @@ facts! {
         /// Files are shared; a program outside that acts on files acts on files of the child, too.
         Files = "files": "files: read and written as the user may",
         /// Signals go by user where the kernel gives no process namespace.
-        Signals = "signals": "signals to processes of the same user",
+        Signals = "signals": "signals to processes of the same user, those of its process group at least",
         /// A daemon outlives the command where the kernel gives no process namespace.
         LeftProcesses = "left_processes": "processes left behind: they outlive the command",
         /// A container masks parts of `/proc`, and the kernel then allows no new one: it lists the processes outside.
@@ -154,11 +154,11 @@ facts! {
         /// The kernel's tables could not be read, so no socket outside the masked directories was covered.
         UnlistedSockets = "unlisted_sockets": "Unix sockets outside /run: the kernel's list could not be read",
         /// Kernel without System V IPC namespaces.
-        Ipc = "sysv_ipc": "System V IPC of the host",
+        Ipc = "sysv_ipc": "System V IPC and message queues of the host",
         /// Run as root: files and devices that belong to root, such as cron tables and disks.
         Root = "root": "run as root: root's files and devices (cron, disks) can be written; use another user",
         /// Run as root, and the kernel's own controls could not be made read-only.
-        KernelControls = "kernel_controls": "kernel controls under /proc/sys and /sys",
+        KernelControls = "kernel_controls": "kernel controls under /proc/sys and /sys, cgroups: as far as the user may write them",
         ;
         /// A socket that could not be covered, or that was bound under a relative name.
         Socket = "socket": "Unix socket",

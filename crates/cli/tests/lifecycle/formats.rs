@@ -18,7 +18,9 @@ const SAID: &str = "task: [..]Lisbon[..]\nmodel: There are no flights to Lisbon.
 
 /// Returns the verdict of a replay that matched one request by `found`, of a record without an exit code.
 fn reproduced_by(found: &str) -> String {
-    format!("reenact: reproduced: 1 exchange found by {found}, exit 0 (how the recorded run ended is not in the record)\n...\n")
+    format!(
+        "reenact: reproduced: 1 exchange found by {found}, exit 0 (how the recorded run ended is not in the record)\n...\n"
+    )
 }
 
 fn offline_project() -> TestProject {

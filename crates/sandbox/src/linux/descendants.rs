@@ -4,23 +4,40 @@
 
 use rustix::process::{Pid, Signal, WaitOptions};
 use std::io;
+use std::time::{Duration, Instant};
 
 /// Marks this process as the parent of all descendants whose parent ends.
 pub(super) fn adopt_orphans() -> io::Result<()> {
     Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
 }
 
+/// Time after which [`kill_all`] gives up on processes that cannot be seen, such as behind `hidepid`, or that multiply.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time between two looks at the children.
+const KILL_INTERVAL: Duration = Duration::from_millis(2);
+
 /// Kills all children, then those that were their children, until there are none.
+///
+/// # Errors
+/// [`io::ErrorKind::TimedOut`] if some are left after [`KILL_TIMEOUT`].
 pub(super) fn kill_all() -> io::Result<()> {
+    let deadline = Instant::now() + KILL_TIMEOUT;
     loop {
         for child in children()? {
             let _ = rustix::process::kill_process(child, Signal::KILL);
         }
-        match rustix::process::wait(WaitOptions::empty()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(rustix::io::Errno::CHILD) => return Ok(()),
-            Err(error) => return Err(error.into()),
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+                Ok(None) => break,
+                Err(rustix::io::Errno::CHILD) => return Ok(()),
+                Err(error) => return Err(error.into()),
+            }
         }
+        if Instant::now() > deadline {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        std::thread::sleep(KILL_INTERVAL);
     }
 }
 

@@ -8,8 +8,8 @@ use super::seccomp::SocketRules;
 use super::signals::{ReceivedSignal, SignalReceiver};
 use super::trampoline::{EXIT_SETUP_FAILED, SetupContext, SetupFailure};
 use super::{
-    capabilities, descendants, descriptors, environment, host_tables, kernel_controls, landlock, proc_mount,
-    seccomp,
+    capabilities, descendants, descriptors, environment, host_tables, kernel_controls, landlock, masks,
+    proc_mount, seccomp,
 };
 use crate::command::SetupStep;
 use crate::report::{ClosedRoute, OpenRoute};
@@ -58,8 +58,8 @@ pub(super) fn run(mut control: TrampolineChannel, program: &OsString, args: Vec<
     match wait(&signals, child) {
         Ok(status) => {
             // The kernel does this for the first process of a namespace.
-            if !rustix::process::getpid().is_init() && descendants::kill_all().is_err() {
-                return EXIT_SETUP_FAILED;
+            if !rustix::process::getpid().is_init() {
+                let _ = descendants::kill_all();
             }
             let ended =
                 TrampolineMessage::Ended { code: status.exit_status(), signal: status.terminating_signal() };
@@ -85,9 +85,10 @@ fn enter(control: &mut TrampolineChannel) -> Result<TrampolineMessage, SetupFail
         RequestedIsolation::Landlock { .. } => {
             descendants::adopt_orphans().at_step(SetupStep::Processes, "adopt orphans")?;
             closed.push(ClosedRoute::LeftProcesses);
-            open.push(OpenRoute::Ipc);
+            open.extend([OpenRoute::Ipc, OpenRoute::ProcessList, OpenRoute::KernelControls]);
+            open.extend(masks::network_files(&host_tables::HostTables::read()));
             if rustix::process::getuid().is_root() {
-                open.extend([OpenRoute::Root, OpenRoute::KernelControls]);
+                open.push(OpenRoute::Root);
             }
         }
     }
@@ -99,6 +100,10 @@ fn enter(control: &mut TrampolineChannel) -> Result<TrampolineMessage, SetupFail
     match request {
         RequestedIsolation::Namespaces { .. } => {
             capabilities::drop_all().at_step(SetupStep::Privileges, "give up capabilities")?;
+            match landlock::restrict_signals() {
+                Ok(()) if rustix::process::getpid().is_init() => closed.push(ClosedRoute::Signals),
+                _ => open.push(OpenRoute::Signals),
+            }
             seccomp::install(SocketRules::OfNamespace, &mut closed)?;
         }
         RequestedIsolation::Landlock { gateway_port } => {
@@ -122,16 +127,15 @@ fn enter(control: &mut TrampolineChannel) -> Result<TrampolineMessage, SetupFail
 /// Takes the steps that need the first process of the process namespace, or the mounts as they are by now.
 fn enter_namespaces(closed: &mut Vec<ClosedRoute>, open: &mut Vec<OpenRoute>) {
     if rustix::process::getpid().is_init() {
-        closed.extend([ClosedRoute::Signals, ClosedRoute::LeftProcesses]);
+        closed.push(ClosedRoute::LeftProcesses);
         if proc_mount::mount().is_err() {
             open.push(OpenRoute::ProcessList);
         }
     }
-    if rustix::process::getuid().is_root() {
-        match kernel_controls::make_read_only(&host_tables::HostTables::read().mounts) {
-            Ok(()) => closed.push(ClosedRoute::KernelControls),
-            Err(_) => open.push(OpenRoute::KernelControls),
-        }
+    // Also for other users than root: a part of the tree of cgroups may be theirs.
+    match kernel_controls::make_read_only(&host_tables::HostTables::read().mounts) {
+        Ok(()) => closed.push(ClosedRoute::KernelControls),
+        Err(_) => open.push(OpenRoute::KernelControls),
     }
 }
 

@@ -3,17 +3,37 @@
 //! Root needs no capability to write `/proc/sys/kernel/core_pattern`, which names a program that the kernel starts outside.
 
 use super::host_tables::Mount;
-use super::masks::mount_null_device;
+use super::masks::{mount_empty_directory, mount_null_device};
 use rustix::io::Errno;
 use rustix::mount::MountFlags;
+use std::io;
 use std::path::Path;
 
 /// File systems whose files control the kernel, wherever they are mounted.
-const KERNEL_CONTROL_FILE_SYSTEMS: [&str; 9] =
-    ["sysfs", "cgroup", "cgroup2", "debugfs", "tracefs", "securityfs", "configfs", "bpf", "efivarfs"];
+const KERNEL_CONTROL_FILE_SYSTEMS: [&str; 14] = [
+    "sysfs",
+    "cgroup",
+    "cgroup2",
+    "debugfs",
+    "tracefs",
+    "securityfs",
+    "configfs",
+    "bpf",
+    "efivarfs",
+    "binfmt_misc",
+    "selinuxfs",
+    "resctrl",
+    "pstore",
+    "fusectl",
+];
 
-/// Makes the files that control the kernel read-only.
-pub(super) fn make_read_only(mounts: &[Mount]) -> Result<(), Errno> {
+/// Makes the files that control the kernel read-only. A second proc file system, such as a container's view of its host, is
+/// covered: it lists the processes outside, too.
+pub(super) fn make_read_only(mounts: &[Mount]) -> io::Result<()> {
+    let is_other_proc = |mount: &&Mount| mount.fs_type == "proc" && !mount.mount_point.starts_with("/proc");
+    for mount in mounts.iter().filter(is_other_proc).filter(|mount| mount.mount_point.is_dir()) {
+        mount_empty_directory(&mount.mount_point)?;
+    }
     let is_control = |mount: &&Mount| {
         mount.mount_point.starts_with("/sys") || KERNEL_CONTROL_FILE_SYSTEMS.contains(&mount.fs_type.as_str())
     };
@@ -21,7 +41,7 @@ pub(super) fn make_read_only(mounts: &[Mount]) -> Result<(), Errno> {
         match remount_read_only(&mount.mount_point, &mount.options) {
             // The mount is hidden below another one by now.
             Ok(()) | Err(Errno::NOENT | Errno::INVAL) => {}
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         }
     }
     let proc = mounts.iter().rev().find(|mount| mount.mount_point == Path::new("/proc"));
@@ -35,7 +55,7 @@ pub(super) fn make_read_only(mounts: &[Mount]) -> Result<(), Errno> {
         remount_read_only(path, options)?;
     }
     let trigger = Path::new("/proc/sysrq-trigger");
-    if trigger.exists() { mount_null_device(trigger) } else { Ok(()) }
+    if trigger.exists() { Ok(mount_null_device(trigger)?) } else { Ok(()) }
 }
 
 /// Remounts a path read-only. The flags that the mount has already are locked in this namespace and must be given again.

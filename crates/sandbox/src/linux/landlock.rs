@@ -32,6 +32,17 @@ pub(super) fn restrict_to_port(
     Ok(())
 }
 
+/// Restricts the signals of this process to those that it starts, where the kernel has namespaces, too: a process group reaches
+/// over the border of a process namespace.
+///
+/// # Errors
+/// If the kernel has no Landlock, or one before its sixth version.
+pub(super) fn restrict_signals() -> io::Result<()> {
+    let rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement).scope(Scope::Signal);
+    let restricted = rules.and_then(|rules| rules.create()).and_then(|rules| rules.restrict_self());
+    restricted.map(drop).map_err(|error| io::Error::other(error.to_string()))
+}
+
 /// Restricts this process, with its signals or without.
 fn restrict(port: u16, with_signals: bool) -> Result<(), RulesetError> {
     let mut rules = Ruleset::default()

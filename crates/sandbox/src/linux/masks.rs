@@ -95,7 +95,7 @@ fn runtime_directory(directory: &Path) -> Option<PathBuf> {
 
 /// Mounts an empty directory over a directory. Symbolic links at its top are kept: NixOS finds its programs through them, and
 /// they lead only to files that are visible anyhow.
-fn mount_empty_directory(mount_point: &Path) -> io::Result<()> {
+pub(super) fn mount_empty_directory(mount_point: &Path) -> io::Result<()> {
     let links: Vec<_> = std::fs::read_dir(mount_point)
         .map(|entries| entries.flatten().collect())
         .unwrap_or_else(|_| Vec::new())
@@ -122,6 +122,12 @@ fn is_socket_mount(mount: &Mount) -> bool {
     mount.root != Path::new("/")
         && !is_network_file_system(mount)
         && std::fs::symlink_metadata(&mount.mount_point).is_ok_and(|it| it.file_type().is_socket())
+}
+
+/// Returns the mounts whose files the kernel fetches over the network.
+pub(super) fn network_files(tables: &HostTables) -> impl Iterator<Item = OpenRoute> {
+    let fetched = tables.mounts.iter().filter(|mount| is_network_file_system(mount));
+    fetched.map(|mount| OpenRoute::NetworkFiles((&mount.mount_point).into()))
 }
 
 /// Returns true if the kernel fetches the files of a mount over the network.

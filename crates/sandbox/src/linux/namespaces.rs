@@ -23,7 +23,7 @@ pub(super) fn enter(closed: &mut Vec<ClosedRoute>, open: &mut Vec<OpenRoute>) ->
     }
     // This process stays outside of it; its first child is in it, and reports it as closed.
     if unshare(CloneFlags::CLONE_NEWPID).is_err() {
-        open.extend([OpenRoute::Signals, OpenRoute::LeftProcesses]);
+        open.push(OpenRoute::LeftProcesses);
     }
     if uid == 0 {
         open.push(OpenRoute::Root);

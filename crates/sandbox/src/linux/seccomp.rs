@@ -35,6 +35,9 @@ const REFUSED_CALLS: [i64; 10] = [
     libc::SYS_pidfd_getfd,
 ];
 
+/// System calls that are refused in the host's namespaces: a socket listens without being bound, which Landlock does not see.
+const REFUSED_IN_HOST_NAMESPACES: [i64; 3] = [libc::SYS_listen, libc::SYS_accept, libc::SYS_accept4];
+
 /// ioctl that pushes a byte into the input of a terminal (`asm-generic/ioctls.h`).
 const TIOCSTI: u64 = 0x5412;
 /// ioctl that pastes on the console.
@@ -94,7 +97,7 @@ fn programs(sockets: SocketRules) -> Result<[BpfProgram; 2], seccompiler::Backen
         let refuse = SeccompAction::Errno(errno.unsigned_abs());
         SeccompFilter::new(rules, SeccompAction::Allow, refuse, arch)?.try_into()
     };
-    Ok([compile(sockets.rules()?, libc::EAFNOSUPPORT)?, compile(call_rules()?, libc::EPERM)?])
+    Ok([compile(sockets.rules()?, libc::EAFNOSUPPORT)?, compile(call_rules(sockets)?, libc::EPERM)?])
 }
 
 impl SocketRules {
@@ -170,7 +173,7 @@ fn other_types(allowed: &[i32]) -> Result<Vec<SeccompCondition>, seccompiler::Ba
 }
 
 /// Returns the rules that refuse [`REFUSED_CALLS`] and typing into a terminal.
-fn call_rules() -> Result<SeccompRules, seccompiler::BackendError> {
+fn call_rules(sockets: SocketRules) -> Result<SeccompRules, seccompiler::BackendError> {
     let typing = [TIOCSTI, TIOCLINUX]
         .into_iter()
         .map(|request| SeccompRule::new(vec![argument_condition(1, SeccompCmpOp::Eq, request)?]))
@@ -179,6 +182,14 @@ fn call_rules() -> Result<SeccompRules, seccompiler::BackendError> {
     #[cfg(target_arch = "x86_64")]
     rules.insert(X32_IOCTL, typing.clone());
     rules.insert(libc::SYS_ioctl, typing);
+    if sockets == SocketRules::OnlyTcp {
+        rules.extend(for_every_abi(REFUSED_IN_HOST_NAMESPACES.map(|call| (call, Vec::new()))));
+        // A limit of zero kills another process of the user, whose signals are out of reach.
+        let other = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, 0)?;
+        let sets = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
+        let rule = SeccompRule::new(vec![other, sets])?;
+        rules.extend(for_every_abi([(libc::SYS_prlimit64, vec![rule])]));
+    }
     Ok(rules)
 }
 
@@ -216,7 +227,7 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn x32_has_the_same_rules() {
-        let rules = call_rules().unwrap();
+        let rules = call_rules(SocketRules::OnlyTcp).unwrap();
         for call in REFUSED_CALLS {
             assert!(rules.contains_key(&(call | X32_CALL_BIT)), "{call}");
         }

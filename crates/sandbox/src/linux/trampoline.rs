@@ -5,7 +5,7 @@
 use super::channel::{RequestedIsolation, TrampolineChannel, TrampolineMessage};
 use super::init::{self, INIT_ARGUMENT};
 use super::signals::{self, ReceivedSignal, SignalReceiver};
-use super::{capabilities, host_tables, loopback, masks, namespaces};
+use super::{capabilities, descendants, host_tables, loopback, masks, namespaces};
 use crate::command::SetupStep;
 use crate::report::{ClosedRoute, OpenRoute};
 use crate::trampoline::TRAMPOLINE_ARGUMENT;
@@ -116,16 +116,30 @@ fn build_sandbox(
             capabilities::keep_for_init().at_step(SetupStep::Processes, "keep capabilities")?;
             Some(listener)
         }
-        RequestedIsolation::Landlock { .. } => None,
+        RequestedIsolation::Landlock { .. } => {
+            // Orphans come here if the command kills the first process inside, which is in its reach.
+            descendants::adopt_orphans().at_step(SetupStep::Processes, "adopt orphans")?;
+            None
+        }
     };
+    refuse_to_be_traced()?;
     let mut inside = InsideProcess::start(program, args, request, stdin)?;
     let (closed_inside, open_inside) = inside.receive_report()?;
     closed.extend(closed_inside);
     open.extend(open_inside);
     if listener.is_some() {
         capabilities::drop_all().at_step(SetupStep::Privileges, "give up capabilities")?;
+        // A change of credentials may have undone it.
+        refuse_to_be_traced()?;
     }
     Ok((inside, listener, TrampolineMessage::Ready { closed, open }))
+}
+
+/// Closes this process to others of its user. It has no filter, and the command is one of them: where `/proc` of the outside is
+/// seen inside, the command could write into its memory.
+fn refuse_to_be_traced() -> Result<(), SetupFailure> {
+    rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
+        .at_step(SetupStep::Processes, "refuse to be traced")
 }
 
 /// Enters the namespaces and masks what leads out of them; returns the listener inside.
@@ -213,6 +227,8 @@ impl InsideProcess {
                 Err(_) => break,
             }
         }
+        // In a process namespace the kernel has done this.
+        let _ = descendants::kill_all();
         match self.control.receive().map(|(body, _)| TrampolineMessage::from_bytes(&body)) {
             Ok(Some(TrampolineMessage::Ended { code: Some(code), .. })) => code,
             Ok(Some(TrampolineMessage::Ended { signal: Some(signal), .. })) => signals::end_by(signal),

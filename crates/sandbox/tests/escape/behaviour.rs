@@ -21,6 +21,7 @@ const TESTS: &[(&str, fn())] = &[
     ("it ends by the signal that ended the command", ended_by),
     ("nothing that the command left behind survives", left_behind),
     ("nothing survives the process that stands for the command", killed_outside),
+    ("a signal to the process group stays inside", own_group),
     ("what the command abandons is reaped", reaped),
     ("/proc lists the processes inside and no other", process_list),
     ("where /proc is masked, all else holds", masked_proc),
@@ -28,6 +29,7 @@ const TESTS: &[(&str, fn())] = &[
     ("behind Landlock: nothing listens", landlock_listening),
     ("behind Landlock: it ends as the command ends", landlock_ends),
     ("behind Landlock: nothing that the command left behind survives", landlock_left_behind),
+    ("behind Landlock: nothing survives a first process that was killed", landlock_killed_init),
     ("behind Landlock: the report says what stayed open", landlock_report),
     ("the environment has no ways out", environment),
     ("user, group and directory are kept", identity),
@@ -112,6 +114,16 @@ pub(crate) fn run_action(name: &str, rest: &[&str]) -> i32 {
             0
         }
         "listen" => TcpListener::bind("127.0.0.1:0").is_err().into(),
+        "listen-unbound" => {
+            let socket =
+                rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM, None);
+            rustix::net::listen(socket.unwrap(), 1).is_err().into()
+        }
+        "limit" => {
+            let outside = rustix::process::Pid::from_raw(rest[0].parse().unwrap());
+            let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
+            rustix::process::prlimit(outside, rustix::process::Resource::Fsize, none).is_err().into()
+        }
         "connect" => TcpStream::connect(rest[0]).is_err().into(),
         "abandon" => {
             // The shell prints the id of a process that it leaves to the first process inside.
@@ -280,6 +292,24 @@ fn killed_outside() {
     assert_eq!(output.read(&mut [0]).unwrap(), 0);
 }
 
+/// A process group reaches over the border of a process namespace; Landlock (its sixth version) does not let signals pass.
+fn own_group() {
+    let plan = SandboxCommand::new("sh").args(["-c", "trap '' TERM; kill -TERM 0; exit 7"]);
+    let (mut command, handshake) = plan.prepare().unwrap();
+    let mut child = std::os::unix::process::CommandExt::process_group(&mut command, 0).spawn().unwrap();
+    drop(command);
+    let mut bystander = Command::new("sleep");
+    bystander.arg("1000");
+    std::os::unix::process::CommandExt::process_group(&mut bystander, child.id().cast_signed());
+    let mut bystander = bystander.spawn().unwrap();
+    let report = handshake.wait().unwrap().start().unwrap().report;
+    assert_eq!(child.wait().unwrap().code(), Some(7));
+    let is_alive = bystander.try_wait().unwrap().is_none();
+    let _ = bystander.kill();
+    bystander.wait().unwrap();
+    assert_eq!(is_alive, report.closed.contains(&ClosedRoute::Signals));
+}
+
 fn reaped() {
     assert_eq!(run(plan(&["abandon"])).0, Some(0));
 }
@@ -333,6 +363,11 @@ fn landlock_gateway() {
 
 fn landlock_listening() {
     assert_eq!(landlock_code(landlock_plan(&["listen"]).0), Some(1));
+    assert_eq!(landlock_code(landlock_plan(&["listen-unbound"]).0), Some(1));
+    let mut outside = Command::new("sleep").arg("1000").spawn().unwrap();
+    assert_eq!(landlock_code(landlock_plan(&["limit", &outside.id().to_string()]).0), Some(1));
+    outside.kill().unwrap();
+    outside.wait().unwrap();
 }
 
 fn landlock_ends() {
@@ -354,6 +389,17 @@ fn landlock_left_behind() {
     let mut said = String::new();
     output.read_to_string(&mut said).unwrap();
     assert_eq!(said, "left\n");
+}
+
+fn landlock_killed_init() {
+    let gateway = TcpListener::bind("127.0.0.1:0").unwrap();
+    let script = "setsid sleep 1000 & echo here; kill -KILL $PPID; sleep 1000";
+    let plan = SandboxCommand::new("sh").args(["-c", script]).behind_landlock(gateway);
+    let (mut child, mut output) = start_piped(plan);
+    assert_eq!(child.wait().unwrap().signal(), Some(nix::libc::SIGKILL));
+    let mut said = String::new();
+    output.read_to_string(&mut said).unwrap();
+    assert_eq!(said, "here\n");
 }
 
 fn landlock_report() {

@@ -151,7 +151,12 @@ impl ReplayArgs {
             // The gateway serves before the agent starts, so that its first request is answered.
             let listener = handshaken.listener.try_clone().map_err(SandboxError::Spawn)?;
             let gateway = self.start_gateway(listener, setup)?;
-            Ok((gateway, handshaken.start()?.report))
+            let report = handshaken.start().map_err(|error| match error {
+                // The agent may have begun: it must not run a second time.
+                SandboxError::Lost(_) => CommandError::impossible(error.to_string()).into(),
+                error => AgentStartError::Sandbox(error),
+            })?;
+            Ok((gateway, report.report))
         })();
         match started {
             Ok((gateway, enforcement)) => {

@@ -163,7 +163,9 @@ fn reproduced_line(
 ) -> String {
     match (found_by_phrase(found_by), is_exit_recorded) {
         (None, true) => format!("{hits}, {exit}, as recorded"),
-        (None, false) => format!("{hits} as recorded, {exit} (how the recorded run ended is not in the record)"),
+        (None, false) => {
+            format!("{hits} as recorded, {exit} (how the recorded run ended is not in the record)")
+        }
         (Some(found), true) => format!("{hits} found by {found}, {exit} as recorded"),
         (Some(found), false) => {
             format!("{hits} found by {found}, {exit} (how the recorded run ended is not in the record)")
