@@ -219,6 +219,53 @@ fn a_bundle_of_ours_is_compared_answer_by_answer() {
     assert!(!told.contains("not as in the bundle"), "{told}");
 }
 
+/// Records a line of a shell, whose `$0` is the program, and makes a bundle `b.tar.gz` of the run.
+fn bundle_of(line: &str) -> TestProject {
+    let mut project = TestProject::new(Script::travel());
+    project.run(&["record", "-q", "--", "sh", "-c", line, REENACT]);
+    project.vendor.stop();
+    let shared = project.run(&["share", "last", "--as", "replay", "--out", "b.tar.gz"]);
+    assert_eq!(shared.code, Some(0), "{}", shared.stderr);
+    project
+}
+
+fn shell(line: &str) -> Vec<String> {
+    ["sh", "-c", line, REENACT].map(str::to_owned).to_vec()
+}
+
+/// A bundle keeps one answer to a prompt, and gives it as often as it is asked for.
+#[test]
+fn answers_that_the_bundle_lacks_are_not_reproduced() {
+    let twice = "\"$0\" demo-agent; \"$0\" demo-agent";
+    let project = bundle_of(twice);
+    let told = "...\nreenact: not as in the bundle:\n  answers: recorded 8, now 4 not in the bundle\n...\nreenact: differed: 1 result differs from the bundle\n...\n";
+    replay(&project, &["b.tar.gz"], &shell(twice)).expect(1, "[..]\n...\n", told);
+}
+
+#[test]
+fn a_run_that_asks_more_often_is_not_reproduced() {
+    let project = bundle_of("\"$0\" demo-agent");
+    replay(&project, &["b.tar.gz"], &shell("\"$0\" demo-agent")).expect(0, "[..]\n...\n", "...\n");
+    let told = "...\nreenact: not as in the bundle:\n  requests: recorded 4, now 8\n...\nreenact: differed: 1 result differs from the bundle\n...\n";
+    replay(&project, &["b.tar.gz"], &shell("\"$0\" demo-agent; \"$0\" demo-agent")).expect(
+        1,
+        "[..]\n...\n",
+        told,
+    );
+}
+
+#[test]
+fn a_run_that_a_signal_ended_is_reproduced_only_by_the_signal() {
+    let project = bundle_of("\"$0\" demo-agent; kill -TERM $$");
+    let same = replay(&project, &["b.tar.gz"], &shell("\"$0\" demo-agent; kill -TERM $$"));
+    same.expect(0, "[..]\n...\n", "reenact: recorded: signal 15, E_RUN_KILLED, 4 answers given\n...\nreenact: reproduced: [..]signal 15 as recorded\n...\n");
+    for code in [1, 143] {
+        let line = format!("\"$0\" demo-agent; exit {code}");
+        let told = format!("...\nreenact: differed: exit {code}, recorded was signal 15\n...\n");
+        replay(&project, &["b.tar.gz"], &shell(&line)).expect(1, "[..]\n...\n", &told);
+    }
+}
+
 #[test]
 fn an_outcome_that_is_not_known_claims_no_exit_code() {
     let project = offline_project();

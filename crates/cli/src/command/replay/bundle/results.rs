@@ -117,12 +117,6 @@ fn compare_answers(
             comparison.tests_not_run += 1;
             let message = "the bundle holds no answer for it".to_owned();
             results.push(result(test.id.clone(), AssayTestStatus::Skipped, message));
-            // Another answer may have been given in its place.
-            comparison.differences.push(OutcomeDifference {
-                at: format!("{ANSWER} {}", Shown::new(&test.id)),
-                recorded: Some(test.status.clone()),
-                now: Some("not in the bundle".to_owned()),
-            });
             absent += 1;
             continue;
         };
@@ -138,13 +132,17 @@ fn compare_answers(
         results.push(result(test.id.clone(), status, message.to_owned()));
     }
     comparison.differences.extend(test_differences(ANSWER, &before, &now));
-    if outcome.repeated > absent {
-        let again = outcome.repeated - absent;
-        comparison.differences.push(OutcomeDifference {
-            at: "requests".to_owned(),
-            recorded: Some(recorded.tests.len().to_string()),
-            now: Some(format!("{again} more")),
-        });
+    let count = recorded.tests.len();
+    let mut differ = |at: &str, now: String| {
+        let (at, recorded) = (at.to_owned(), Some(count.to_string()));
+        comparison.differences.push(OutcomeDifference { at, recorded, now: Some(now) });
+    };
+    if absent > 0 {
+        // Another answer may have been given in the place of each.
+        differ("answers", format!("{absent} not in the bundle"));
+    }
+    if let Some(again) = outcome.repeated.checked_sub(absent).filter(|again| *again > 0) {
+        differ("requests", (count + again).to_string());
     }
     if !recorded.tests.is_empty() {
         comparison.compared.push("run");
