@@ -31,7 +31,11 @@ fn a_masked_rpk_holds_no_secret_and_verifies() {
     let project = TestProject::new(Script::echo());
     project.run(&["record", "-q", "--", REENACT, "demo-agent", TASK]).expect(0, "...\n", "");
     project.run(&["share", "--as", "rpk", "--out", "plain.rpk"]).expect(0, "...\n", "");
-    assert!(read(&project, "plain.rpk").contains("ann@example.org"));
+    let plain = read(&project, "plain.rpk");
+    assert!(plain.contains("ann@example.org"));
+    let folder = project.folder.path();
+    let folder = folder.to_str().unwrap();
+    assert!(plain.contains(folder), "{plain}");
     project.run(&["share", "--as", "rpk", "--mask", "--out", "x.bundle"]).expect(
         0,
         "converted [..] (rer) to x.bundle (rpk)\n...\n\
@@ -41,6 +45,10 @@ fn a_masked_rpk_holds_no_secret_and_verifies() {
     );
     let masked = read(&project, "x.bundle");
     assert!(!masked.contains("ann@example.org"), "{masked}");
+    // Nor a folder of the machine, which often has the name of its user in it.
+    for gone in [folder, "\"folder\":", "\"home\":", "\"temp\":"] {
+        assert!(!masked.contains(gone), "{gone}: {masked}");
+    }
     // The names of the model's answer are still names.
     assert!(masked.contains("[REDACTED]") && masked.contains("\\\"total_tokens\\\""), "{masked}");
     let line = project.run(&["verify", "--json", "x.bundle"]).stdout;
