@@ -145,6 +145,14 @@ fn withheld_payloads_are_in_no_form() {
         "",
         "reenact: of no answer of the run enough is recorded (its prompt or its answer is not recorded), so there is nothing to replay (E_NOTHING_RECORDED)\n",
     );
+    // Nor is there a session without interactions.
+    let share = ["share", "--as", "model-io", "--withhold", "model.returned", "--out", "empty.model_io.json"];
+    project.run(&share).expect(
+        2,
+        "",
+        "reenact: with these payloads withheld no interaction is left, so there is nothing to replay (E_NOTHING_RECORDED)\n",
+    );
+    assert!(!project.folder.path().join("empty.model_io.json").exists());
     // A kind that is misspelled must not share what it was to withhold.
     project.run(&["share", "--as", "rer", "--withhold", "tol.*", "--out", "b.rer.tar.gz"]).expect(
         1,
