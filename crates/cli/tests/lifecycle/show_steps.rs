@@ -97,6 +97,37 @@ fn what_a_step_of_a_session_says() {
     );
 }
 
+#[test]
+fn latencies_that_are_not_known_are_no_figures() {
+    let unknown = |id: &str, text: &str| {
+        text.lines()
+            .map(|line| match line.contains("ToolResult") && line.contains(id) {
+                true => line
+                    .replace("\"latency_ms\":45", "\"latency_ms\":0")
+                    .replace("\"latency_ms\":300", "\"latency_ms\":0")
+                    .replacen('}', ",\"unknown\":[\"latency_ms\"]}", 1),
+                false => line.replace("\"total_latency_ms\":345", "\"total_latency_ms\":0"),
+            } + "\n")
+            .collect::<String>()
+    };
+    let project = empty_project();
+    project.folder.write("one.jsonl", &unknown("tc_001", SESSION));
+    project.folder.write("all.jsonl", &unknown("tc_00", SESSION));
+    let figures = |name: &str| {
+        let shown = project.run(&["show", name]).stdout;
+        let json: serde_json::Value =
+            serde_json::from_str(&project.run(&["show", name, "--json"]).stdout).unwrap();
+        let line = shown.lines().find_map(|line| line.strip_prefix("figures ")).unwrap().to_owned();
+        (line, json["figures"]["total_latency_ms"].clone())
+    };
+    let (line, total) = figures("one.jsonl");
+    assert!(line.contains("2 tool calls, 300 ms in all (1 of 2 calls), "), "{line}");
+    assert_eq!(total, 300);
+    let (line, total) = figures("all.jsonl");
+    assert!(line.contains("2 tool calls, latency unknown, "), "{line}");
+    assert_eq!(total, serde_json::Value::Null);
+}
+
 /// A run of three calls, and the key that signed it.
 fn with_tools(output: &str) -> TestProject {
     let project = empty_project();
