@@ -128,6 +128,28 @@ fn latencies_that_are_not_known_are_no_figures() {
     assert_eq!(total, serde_json::Value::Null);
 }
 
+#[test]
+fn previews_of_an_output_are_shown_beside_its_hash() {
+    let long = format!("{}{}", "o".repeat(1_500), "p".repeat(1_500));
+    let members =
+        format!("\"stdout\":\"built\\n\\u001b[2J\",\"stderr\":\"warned\",\"output_preview\":\"{long}\"");
+    let result = "{\"event\":\"ToolResult\",\"exit_code\":101,";
+    let project = empty_project();
+    project.folder.write(
+        "REPLAY.jsonl",
+        &SESSION.replace(result, &format!("{{\"event\":\"ToolResult\",{members},\"exit_code\":101,")),
+    );
+    let half = |letter: &str| letter.repeat(1_000);
+    let page = |preview: &str, last: &str| {
+        format!(
+            "...\n  the output itself is not held, only parts of it and its hash: sha256:[..]\n  output_preview:\n  {preview}\n  stdout:\n  built\n  \\u{{1b}}[2J\n  stderr:\n  warned\n{last}"
+        )
+    };
+    let short = page(&format!("{}...{}", half("o"), half("p")), "  (shortened; --full shows all of it)\n");
+    project.run(&["show", "REPLAY.jsonl", "-s", "2"]).expect(1, &short, "");
+    project.run(&["show", "REPLAY.jsonl", "-s", "2", "--full"]).expect(1, &page(&long, ""), "");
+}
+
 /// A run of three calls, and the key that signed it.
 fn with_tools(output: &str) -> TestProject {
     let project = empty_project();
