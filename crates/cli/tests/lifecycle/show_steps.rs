@@ -58,7 +58,7 @@ fn a_session_is_found_by_its_id() {
 #[test]
 fn which_sessions_are_not_found() {
     let project = with_session("a/b");
-    let missing = "reenact: sess_abc123: there is no such file or folder (E_NOT_FOUND)\n";
+    let missing = "reenact: sess_abc123: there is no such file or folder, and no session of that id in this folder (E_NOT_FOUND)\n";
     project.run(&["show", "sess_abc123"]).expect(2, "", missing);
     // Neither is a link followed, nor a name taken for an id.
     let path = project.folder.path();
@@ -78,7 +78,13 @@ fn which_sessions_are_not_found() {
     project.run(&["show", "sess_abc12"]).expect(
         2,
         "",
-        "reenact: sess_abc12: there is no such file or folder [..]\n",
+        "reenact: sess_abc12: there is no such file or folder, and no session of that id in this folder (E_NOT_FOUND)\n",
+    );
+    // What was meant as a path is no id.
+    project.run(&["show", "nothing.rpk"]).expect(
+        2,
+        "",
+        "reenact: nothing.rpk: there is no such file or folder (E_NOT_FOUND)\n",
     );
 }
 
