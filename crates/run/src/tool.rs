@@ -43,6 +43,8 @@ pub struct RecordedToolResult<'r> {
     pub output: Option<JsonText<'r>>,
     /// Hash of the output, if the record holds only that. Untrusted text.
     pub output_hash: Option<Cow<'r, str>>,
+    /// Parts of the output for display, by their names, where a record that holds only the hash has some. Untrusted text.
+    pub previews: Vec<(&'static str, Cow<'r, str>)>,
     /// True if the tool failed.
     pub is_error: bool,
     /// Exit code, if the tool was a command.
@@ -130,6 +132,7 @@ impl RecordedToolResult<'_> {
         RecordedToolResult {
             output: self.output.map(JsonText::into_owned),
             output_hash: self.output_hash.map(owned),
+            previews: self.previews.into_iter().map(|(name, text)| (name, owned(text))).collect(),
             is_error: self.is_error,
             exit_code: self.exit_code,
             utility: self.utility,

@@ -73,7 +73,16 @@ fn read_folder(folder: &Path) -> Result<NamedFiles, CommandError> {
 
 /// Reads a file whole. The message of an error ends with its code, such as `E_NOT_FOUND`.
 fn read_file(path: &Path) -> Result<Vec<u8>, CommandError> {
-    disk::read(path).map_err(|error| CommandError::impossible(format!("{error} ({})", error.code)))
+    disk::read(path).map_err(|error| {
+        // A name with a full stop or a slash in it was meant as a path.
+        let is_id = path.to_str().is_some_and(|name| !name.contains('.') && session::is_id(name));
+        let also = if error.code == disk::NOT_FOUND && is_id {
+            ", and no session of that id in this folder"
+        } else {
+            ""
+        };
+        CommandError::impossible(format!("{error}{also} ({})", error.code))
+    })
 }
 
 /// Returns the artifact of the last run, or a message if there is none; `None` unless `given` is `last` or `last~N`.

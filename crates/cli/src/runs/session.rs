@@ -29,8 +29,7 @@ const MAX_ID_BYTES: usize = 128;
 ///
 /// A message if several records are of that session.
 pub(crate) fn find(id: &str) -> Option<Result<PathBuf, String>> {
-    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':');
-    if id.is_empty() || id.len() > MAX_ID_BYTES || id.starts_with('.') || !id.bytes().all(is_part) {
+    if !is_id(id) {
         return None;
     }
     let here = is_of(Path::new(REPLAY), id).then(|| PathBuf::from(REPLAY));
@@ -48,6 +47,12 @@ pub(crate) fn find(id: &str) -> Option<Result<PathBuf, String>> {
             )))
         }
     }
+}
+
+/// Returns true if a text can be the id of a session that is looked for.
+pub(super) fn is_id(text: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':');
+    !text.is_empty() && text.len() <= MAX_ID_BYTES && !text.starts_with('.') && text.bytes().all(is_part)
 }
 
 /// Returns the folders in the current one, by name.

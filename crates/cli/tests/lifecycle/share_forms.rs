@@ -31,7 +31,11 @@ fn a_masked_rpk_holds_no_secret_and_verifies() {
     let project = TestProject::new(Script::echo());
     project.run(&["record", "-q", "--", REENACT, "demo-agent", TASK]).expect(0, "...\n", "");
     project.run(&["share", "--as", "rpk", "--out", "plain.rpk"]).expect(0, "...\n", "");
-    assert!(read(&project, "plain.rpk").contains("ann@example.org"));
+    let plain = read(&project, "plain.rpk");
+    assert!(plain.contains("ann@example.org"));
+    let folder = project.folder.path();
+    let folder = folder.to_str().unwrap();
+    assert!(plain.contains(folder), "{plain}");
     project.run(&["share", "--as", "rpk", "--mask", "--out", "x.bundle"]).expect(
         0,
         "converted [..] (rer) to x.bundle (rpk)\n...\n\
@@ -41,6 +45,10 @@ fn a_masked_rpk_holds_no_secret_and_verifies() {
     );
     let masked = read(&project, "x.bundle");
     assert!(!masked.contains("ann@example.org"), "{masked}");
+    // Nor a folder of the machine, which often has the name of its user in it.
+    for gone in [folder, "\"folder\":", "\"home\":", "\"temp\":"] {
+        assert!(!masked.contains(gone), "{gone}: {masked}");
+    }
     // The names of the model's answer are still names.
     assert!(masked.contains("[REDACTED]") && masked.contains("\\\"total_tokens\\\""), "{masked}");
     let line = project.run(&["verify", "--json", "x.bundle"]).stdout;
@@ -137,6 +145,14 @@ fn withheld_payloads_are_in_no_form() {
         "",
         "reenact: of no answer of the run enough is recorded (its prompt or its answer is not recorded), so there is nothing to replay (E_NOTHING_RECORDED)\n",
     );
+    // Nor is there a session without interactions.
+    let share = ["share", "--as", "model-io", "--withhold", "model.returned", "--out", "empty.model_io.json"];
+    project.run(&share).expect(
+        2,
+        "",
+        "reenact: with these payloads withheld no interaction is left, so there is nothing to replay (E_NOTHING_RECORDED)\n",
+    );
+    assert!(!project.folder.path().join("empty.model_io.json").exists());
     // A kind that is misspelled must not share what it was to withhold.
     project.run(&["share", "--as", "rer", "--withhold", "tol.*", "--out", "b.rer.tar.gz"]).expect(
         1,

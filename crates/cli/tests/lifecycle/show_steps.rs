@@ -58,7 +58,7 @@ fn a_session_is_found_by_its_id() {
 #[test]
 fn which_sessions_are_not_found() {
     let project = with_session("a/b");
-    let missing = "reenact: sess_abc123: there is no such file or folder (E_NOT_FOUND)\n";
+    let missing = "reenact: sess_abc123: there is no such file or folder, and no session of that id in this folder (E_NOT_FOUND)\n";
     project.run(&["show", "sess_abc123"]).expect(2, "", missing);
     // Neither is a link followed, nor a name taken for an id.
     let path = project.folder.path();
@@ -78,7 +78,13 @@ fn which_sessions_are_not_found() {
     project.run(&["show", "sess_abc12"]).expect(
         2,
         "",
-        "reenact: sess_abc12: there is no such file or folder [..]\n",
+        "reenact: sess_abc12: there is no such file or folder, and no session of that id in this folder (E_NOT_FOUND)\n",
+    );
+    // What was meant as a path is no id.
+    project.run(&["show", "nothing.rpk"]).expect(
+        2,
+        "",
+        "reenact: nothing.rpk: there is no such file or folder (E_NOT_FOUND)\n",
     );
 }
 
@@ -95,6 +101,59 @@ fn what_a_step_of_a_session_says() {
         "{\"step_id\":\"step-2\",\"id\":\"tc_002\",[..]\"exit_code\":101,\"utility\":-0.5,[..]\"is_error\":true,\"latency_ms\":300}\n",
         "",
     );
+}
+
+#[test]
+fn latencies_that_are_not_known_are_no_figures() {
+    let unknown = |id: &str, text: &str| {
+        text.lines()
+            .map(|line| match line.contains("ToolResult") && line.contains(id) {
+                true => line
+                    .replace("\"latency_ms\":45", "\"latency_ms\":0")
+                    .replace("\"latency_ms\":300", "\"latency_ms\":0")
+                    .replacen('}', ",\"unknown\":[\"latency_ms\"]}", 1),
+                false => line.replace("\"total_latency_ms\":345", "\"total_latency_ms\":0"),
+            } + "\n")
+            .collect::<String>()
+    };
+    let project = empty_project();
+    project.folder.write("one.jsonl", &unknown("tc_001", SESSION));
+    project.folder.write("all.jsonl", &unknown("tc_00", SESSION));
+    let figures = |name: &str| {
+        let shown = project.run(&["show", name]).stdout;
+        let json: serde_json::Value =
+            serde_json::from_str(&project.run(&["show", name, "--json"]).stdout).unwrap();
+        let line = shown.lines().find_map(|line| line.strip_prefix("figures ")).unwrap().to_owned();
+        (line, json["figures"]["total_latency_ms"].clone())
+    };
+    let (line, total) = figures("one.jsonl");
+    assert!(line.contains("2 tool calls, 300 ms in all (1 of 2 calls), "), "{line}");
+    assert_eq!(total, 300);
+    let (line, total) = figures("all.jsonl");
+    assert!(line.contains("2 tool calls, latency unknown, "), "{line}");
+    assert_eq!(total, serde_json::Value::Null);
+}
+
+#[test]
+fn previews_of_an_output_are_shown_beside_its_hash() {
+    let long = format!("{}{}", "o".repeat(1_500), "p".repeat(1_500));
+    let members =
+        format!("\"stdout\":\"built\\n\\u001b[2J\",\"stderr\":\"warned\",\"output_preview\":\"{long}\"");
+    let result = "{\"event\":\"ToolResult\",\"exit_code\":101,";
+    let project = empty_project();
+    project.folder.write(
+        "REPLAY.jsonl",
+        &SESSION.replace(result, &format!("{{\"event\":\"ToolResult\",{members},\"exit_code\":101,")),
+    );
+    let half = |letter: &str| letter.repeat(1_000);
+    let page = |preview: &str, last: &str| {
+        format!(
+            "...\n  the output itself is not held, only parts of it and its hash: sha256:[..]\n  output_preview:\n  {preview}\n  stdout:\n  built\n  \\u{{1b}}[2J\n  stderr:\n  warned\n{last}"
+        )
+    };
+    let short = page(&format!("{}...{}", half("o"), half("p")), "  (shortened; --full shows all of it)\n");
+    project.run(&["show", "REPLAY.jsonl", "-s", "2"]).expect(1, &short, "");
+    project.run(&["show", "REPLAY.jsonl", "-s", "2", "--full"]).expect(1, &page(&long, ""), "");
 }
 
 /// A run of three calls, and the key that signed it.

@@ -197,6 +197,18 @@ fn a_signature_without_its_key_is_told_and_one_with_another_key_refused() {
 }
 
 #[test]
+fn options_of_bundles_are_refused_without_a_command_too() {
+    let project = project_with(artifact(1, None));
+    for options in [["--seed", "2"], ["--outputs", "out"]] {
+        let refused = format!(
+            "reenact: {} has a meaning only with a Replay Bundle: no other record holds outputs or seeds\n",
+            options[0]
+        );
+        project.run(&[&["replay", "tea.rpk"], &options[..]].concat()).expect(2, "", &refused);
+    }
+}
+
+#[test]
 fn what_cannot_be_played() {
     let text = String::from_utf8(artifact(2, None)).unwrap();
     let project = project_with(text.replace("\"version\": \"1.0\"", "\"version\": \"2.0\""));

@@ -5,6 +5,7 @@
 pub struct ReplayTotals {
     /// Number of tool calls, each id once.
     pub tool_calls: u64,
+    latency_count: u64,
     latency_ms: u128,
     utility_count: u64,
     utility_sum: f64,
@@ -13,6 +14,7 @@ pub struct ReplayTotals {
 impl ReplayTotals {
     /// Adds a tool result; a latency or a utility that is unknown is `None`.
     pub fn add_result(&mut self, latency_ms: Option<u64>, utility: Option<f32>) {
+        self.latency_count += u64::from(latency_ms.is_some());
         self.latency_ms += u128::from(latency_ms.unwrap_or_default());
         if let Some(utility) = utility {
             self.utility_count += 1;
@@ -23,6 +25,21 @@ impl ReplayTotals {
     /// Returns the sum of all latencies in milliseconds; `None` if 64 bits do not hold it.
     pub fn total_latency_ms(&self) -> Option<u64> {
         u64::try_from(self.latency_ms).ok()
+    }
+
+    /// Returns the sum of the latencies that are known; `None` if none is, though there are calls, or if 64 bits do not hold it.
+    pub fn known_latency_ms(&self) -> Option<u64> {
+        self.total_latency_ms().filter(|_| self.latency_count > 0 || self.tool_calls == 0)
+    }
+
+    /// Returns the latency in words, such as `45 ms (1 of 2 calls)`. `print_ms` writes a sum of milliseconds.
+    pub fn latency_text(&self, print_ms: impl Fn(u64) -> String) -> String {
+        let Some(total) = self.total_latency_ms() else { return "more time than can be".into() };
+        match self.known_latency_ms() {
+            None => "latency unknown".into(),
+            Some(_) if self.latency_count >= self.tool_calls => print_ms(total),
+            Some(_) => format!("{} ({} of {} calls)", print_ms(total), self.latency_count, self.tool_calls),
+        }
     }
 
     /// Returns the mean of all utilities; `None` if there is none, which is not the same as a neutral 0.
@@ -63,6 +80,22 @@ mod tests {
         assert_eq!((figures.total_latency_ms(), figures.average_step_utility()), (Some(50), Some(-0.25)));
         figures.add_result(Some(u64::MAX), None);
         assert_eq!(figures.total_latency_ms(), None);
+    }
+
+    #[test]
+    fn latencies_in_words() {
+        let text = |figures: &ReplayTotals| figures.latency_text(|total| format!("{total} ms"));
+        let mut figures = ReplayTotals::default();
+        assert_eq!((text(&figures).as_str(), figures.known_latency_ms()), ("0 ms", Some(0)));
+        figures.tool_calls = 2;
+        figures.add_result(None, None);
+        assert_eq!((text(&figures).as_str(), figures.known_latency_ms()), ("latency unknown", None));
+        figures.add_result(Some(45), None);
+        assert_eq!((text(&figures).as_str(), figures.known_latency_ms()), ("45 ms (1 of 2 calls)", Some(45)));
+        figures.tool_calls = 1;
+        assert_eq!(text(&figures), "45 ms");
+        figures.add_result(Some(u64::MAX), None);
+        assert_eq!((text(&figures).as_str(), figures.known_latency_ms()), ("more time than can be", None));
     }
 
     #[test]

@@ -24,6 +24,12 @@ pub trait RpkMask {
     /// Returns the text with its secrets masked; `None` if there are none. `name` is that of the member whose value
     /// the text is.
     fn masked(&self, name: Option<&str>, text: &str) -> Option<String>;
+
+    /// Returns true if a top-level name of the environment, in lower case, tells whose machine it was, beside the names that every
+    /// program of the format leaves out.
+    fn is_machine_name(&self, _name: &str) -> bool {
+        false
+    }
 }
 
 /// Redaction policy that the bundle's metadata names.
@@ -141,7 +147,8 @@ impl RpkMasker<'_> {
                 }
                 "environment_fingerprint" => {
                     let mut names = Vec::new();
-                    let remaining = object_builder::without_machine_names(value, &mut names);
+                    let is_more = |name: &str| self.mask.is_machine_name(name);
+                    let remaining = object_builder::without_machine_names(value, is_more, &mut names);
                     for machine in names {
                         let machine = reenact_json::Shown::new(&machine).to_string();
                         let path = format!("$.payload.run.environment_fingerprint.{machine}");

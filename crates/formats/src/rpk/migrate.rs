@@ -217,7 +217,7 @@ impl RpkMigration {
             let text = match value {
                 Some(value) if new == "environment_fingerprint" => {
                     let mut names = Vec::new();
-                    let text = object_builder::without_machine_names(value, &mut names);
+                    let text = object_builder::without_machine_names(value, |_| false, &mut names);
                     for machine in names {
                         let path = format!("$.payload.run.{name}.{}", Shown::new(&machine));
                         self.remove(path, "it says whose machine it was");

@@ -77,15 +77,21 @@ pub(super) fn json_list(items: &[Vec<u8>]) -> Vec<u8> {
 /// machine it was.
 const MACHINE_NAMES: [&str; 7] = ["cwd", "pwd", "home", "user", "username", "host", "hostname"];
 
-/// Returns an environment without the names that tell whose machine it was; pushes these to `removed`.
-pub(super) fn without_machine_names(environment: Value<'_>, removed: &mut Vec<String>) -> Vec<u8> {
+/// Returns an environment without the names that tell whose machine it was, and without those for which `is_more`
+/// returns true; pushes these to `removed`. Names are compared in lower case.
+pub(super) fn without_machine_names(
+    environment: Value<'_>,
+    is_more: impl Fn(&str) -> bool,
+    removed: &mut Vec<String>,
+) -> Vec<u8> {
     if environment.kind() != ValueKind::Object {
         return environment.text().to_vec();
     }
     let mut builder = RpkObjectBuilder::new();
     for (name, value) in environment.members() {
         let spelled = name.string().unwrap_or_default();
-        if MACHINE_NAMES.contains(&spelled.trim().to_lowercase().as_str()) {
+        let folded = spelled.trim().to_lowercase();
+        if MACHINE_NAMES.contains(&folded.as_str()) || is_more(&folded) {
             removed.push(spelled.into_owned());
         } else {
             builder.member(name, value);

@@ -157,7 +157,8 @@ impl RpkDocumentBuilder {
         signing: Option<HmacSigning<'_>>,
     ) -> Result<Vec<u8>, RpkWriteError> {
         let environment = object("environment_fingerprint", run.environment_fingerprint)?;
-        let environment = super::object_builder::without_machine_names(environment, &mut Vec::new());
+        let environment =
+            super::object_builder::without_machine_names(environment, |_| false, &mut Vec::new());
         object("runtime_versions", run.runtime_versions)?;
         let mut of_run = RpkObjectBuilder::new();
         of_run

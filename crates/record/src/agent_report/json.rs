@@ -87,7 +87,7 @@ pub fn parse<R>(text: &[u8], take: impl FnOnce(&AgentReport<'_>) -> R) -> Result
             let view = StepCompletedView::read(payload);
             let (step_id, status) = (required_text(view.step_id)?, required_text(view.status)?);
             let iterations = optional(view.iterations, WHOLE_NUMBER, |value| value.unsigned_integer())?;
-            let utility = optional(view.utility, "a number", |value| value.double())?;
+            let utility = optional(view.utility, UTILITY, utility)?;
             Ok(take(&AgentReport::StepCompleted { step_id: &step_id, status: &status, iterations, utility }))
         }
         EventType::VerificationRan => {
@@ -121,6 +121,7 @@ pub fn parse<R>(text: &[u8], take: impl FnOnce(&AgentReport<'_>) -> R) -> Result
 const PRESENT: &str = "there";
 const HEX_DIGITS: &str = "64 hexadecimal digits";
 const WHOLE_NUMBER: &str = "a whole number";
+const UTILITY: &str = "a number from -1 to 1";
 
 fn member_fault(member: PayloadMember<'_>, wanted: &'static str) -> AgentReportFault {
     AgentReportFault::Member { member: member.path(), wanted }
@@ -180,6 +181,11 @@ fn check_members(object: Value<'_>, prefix: &str, members: &[&str]) -> Result<()
     }
 }
 
+/// Returns the utility of a step. What is outside of the range would be refused by every format that has a place for it.
+fn utility(value: Value<'_>) -> Option<f64> {
+    value.double().filter(|utility| (-1.0..=1.0).contains(utility))
+}
+
 fn exit_code(value: Value<'_>) -> Option<i32> {
     core::str::from_utf8(value.text()).ok()?.parse().ok()
 }
@@ -205,6 +211,10 @@ mod tests {
             (
                 r#""rer.step.completed","payload":{"step_id":"1","status":"ok","utility":0.5,"iterations":2}"#.to_owned(),
                 r#"StepCompleted { step_id: "1", status: "ok", iterations: Some(2), utility: Some(0.5) }"#,
+            ),
+            (
+                r#""rer.step.completed","payload":{"step_id":"1","status":"ok","utility":-1}"#.to_owned(),
+                r#"StepCompleted { step_id: "1", status: "ok", iterations: None, utility: Some(-1.0) }"#,
             ),
             (
                 r#""rer.prompt.rendered","payload":{"prompt":"p","variables":{"x":1}}"#.to_owned(),
@@ -245,6 +255,14 @@ mod tests {
             (
                 r#"{"type":"rer.step.completed","payload":{"step_id":1,"status":"ok"}}"#,
                 "payload.step_id: must be a text".to_owned(),
+            ),
+            (
+                r#"{"type":"rer.step.completed","payload":{"step_id":"1","status":"ok","utility":1.01}}"#,
+                "payload.utility: must be a number from -1 to 1".to_owned(),
+            ),
+            (
+                r#"{"type":"rer.step.completed","payload":{"step_id":"1","status":"ok","utility":-5}}"#,
+                "payload.utility: must be a number from -1 to 1".to_owned(),
             ),
             (
                 r#"{"type":"rer.verification.ran","payload":{"commands":["a"],"exit_codes":[0.5]}}"#,

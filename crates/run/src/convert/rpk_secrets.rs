@@ -25,6 +25,9 @@ const MORE_SECRET_NAMES: [&str; 8] = [
     "passwd",
 ];
 
+/// Names of the environment under which our recorder keeps folders of the machine, most often with the name of its user in them.
+const FOLDER_NAMES: [&str; 3] = ["folder", "home", "temp"];
+
 /// Beginning of the mark that masks a secret while a run is recorded.
 const MARK_START: &str = "[masked:";
 
@@ -71,6 +74,10 @@ impl RpkMask for RpkSecretMask {
         drop(redactor);
         let both = self.masked_by_patterns(name, ours.as_deref().unwrap_or(text), MAX_NESTED_JSON);
         both.or(ours)
+    }
+
+    fn is_machine_name(&self, name: &str) -> bool {
+        FOLDER_NAMES.contains(&name)
     }
 }
 

@@ -149,12 +149,22 @@ pub(super) fn tool_result(line: Value<'_>) -> Result<RecordedToolResult<'_>, Unr
     Ok(RecordedToolResult {
         output: data.and_then(|data| data.member("result")).map(JsonText::of),
         output_hash: optional_text("output_hash", hash)?,
+        previews: previews(line),
         is_error: exit_code.is_some_and(|code| code != 0) || ok.and_then(|ok| ok.boolean()) == Some(false),
         exit_code,
         utility: utility.and_then(finite_f32),
         latency: optional_milliseconds("latency_ms", latency)?,
         ..RecordedToolResult::default()
     })
+}
+
+/// Members of a result that are parts of its output for display. The document limits their length and names no event for them.
+const PREVIEWS: [&str; 3] = ["output_preview", "stdout", "stderr"];
+
+/// Returns the parts of an output that a result holds for display.
+fn previews(line: Value<'_>) -> Vec<(&'static str, Cow<'_, str>)> {
+    let found = pick_members(line, PREVIEWS);
+    PREVIEWS.into_iter().zip(found).filter_map(|(name, text)| Some((name, text?.string()?))).collect()
 }
 
 /// Returns a finite number of 32 bits, as the format holds utilities.

@@ -196,6 +196,7 @@ impl ReplayArgs {
         let name = found.path.to_string_lossy();
         let name = Shown::whole(&name).to_string();
         if self.plays_steps(&found) {
+            self.require_no_bundle_options()?;
             return self.play_steps(&found, &name);
         }
         self.check_record(&name, &found.report)?;

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use reenact_formats::FormatId;
 use reenact_json::print::PrintObjectWriter;
-use reenact_json::{Digest, Shown};
+use reenact_json::{Digest, Limits, Shown, Value};
 use reenact_run::convert::Converted;
+use reenact_run::redact::NewlyWithheld;
 
 use super::ShareArgs;
 use super::rpk::FinishedRpk;
@@ -54,6 +55,9 @@ impl ShareArgs {
             let unsigned = || Err(CommandError::impossible("this format is not signed"));
             conversion.convert(source, keys, unsigned)?
         };
+        if to == FormatId::ModelIo {
+            require_interactions(&made.converted, &newly_withheld)?;
+        }
         let mut finished = None;
         if let (Some(finish), Some(file)) = (&finish, made.converted.files.first_mut()) {
             let document = finish.apply(&file.bytes)?;
@@ -70,6 +74,27 @@ impl ShareArgs {
         })?;
         Ok(0)
     }
+}
+
+/// Refuses a Model IO session that payloads were withheld from until no interaction was left.
+///
+/// # Errors
+///
+/// If it has none, and what was withheld is of model calls.
+fn require_interactions(session: &Converted, withheld: &[NewlyWithheld]) -> Result<(), CommandError> {
+    let has_some = |document: &[u8]| {
+        let document = Value::parse(document, &Limits::default()).ok();
+        document.and_then(|document| document.member("interactions")?.elements().next()).is_some()
+    };
+    let is_of_model = |gone: &NewlyWithheld| gone.event_type.starts_with("rer.model.");
+    let is_emptied = withheld.iter().any(is_of_model)
+        && session.files.first().is_some_and(|session| !has_some(&session.bytes));
+    if !is_emptied {
+        return Ok(());
+    }
+    Err(CommandError::impossible(
+        "with these payloads withheld no interaction is left, so there is nothing to replay (E_NOTHING_RECORDED)",
+    ))
 }
 
 /// A run that was written in another format.

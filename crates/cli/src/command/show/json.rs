@@ -232,7 +232,7 @@ fn write_tool_use(tool: &ToolUse<'_>, object: &mut PrintObjectWriter<'_>) {
 fn write_figures(figures: &ReplayTotals, out: &mut String) {
     let mut object = PrintObjectWriter::open(out);
     write_number(&mut object, "tool_calls", Some(figures.tool_calls));
-    write_number(&mut object, "total_latency_ms", figures.total_latency_ms());
+    write_number(&mut object, "total_latency_ms", figures.known_latency_ms());
     write_number(&mut object, "average_step_utility", figures.average_step_utility());
     object.close();
 }

@@ -12,6 +12,7 @@
 //! All text of the record is untrusted, and escaped before it is printed. `policy approve` prints its questions with
 //! the same functions. Start reading at [`step`].
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use reenact_json::shown::is_unsafe;
@@ -35,6 +36,9 @@ pub(super) enum OutputLength {
     /// All of it.
     Whole,
 }
+
+/// Line below an output that is not shown as a whole.
+const SHORTENED: &str = "(shortened; --full shows all of it)";
 
 /// Returns the pages of steps. If there are several, each is under the id of its step.
 pub(super) fn pages(steps: &[&TimelineStep<'_>], length: OutputLength) -> String {
@@ -197,6 +201,8 @@ fn tool_use_text(tool: &ToolUse<'_>, plan_step: Option<&str>, length: OutputLeng
             let _ = writeln!(text, "{}{failed}{facts}", title("gave"));
             if let Some(output) = result.output.as_ref().and_then(|output| output.value()) {
                 push_output(output, length, &mut text);
+            } else if !result.previews.is_empty() {
+                push_previews(&result, length, &mut text);
             } else if let Some(hash) = &result.output_hash {
                 let _ = writeln!(text, "  only the hash of the output is held: {}", Shown::whole(hash));
             }
@@ -206,6 +212,27 @@ fn tool_use_text(tool: &ToolUse<'_>, plan_step: Option<&str>, length: OutputLeng
         }
     }
     text
+}
+
+/// Appends the parts of an output that a record holds beside the output's hash.
+fn push_previews(result: &RecordedToolResult<'_>, length: OutputLength, text: &mut String) {
+    if let Some(hash) = &result.output_hash {
+        let hash = Shown::whole(hash);
+        let _ = writeln!(text, "  the output itself is not held, only parts of it and its hash: {hash}");
+    }
+    let mut is_short = false;
+    for (name, part) in &result.previews {
+        let shown = match length {
+            OutputLength::Shortened => tool_output::shortened_part(name, part),
+            OutputLength::Whole => Cow::Borrowed(&**part),
+        };
+        is_short |= shown.len() != part.len();
+        let _ = writeln!(text, "  {name}:");
+        push_text(&shown, text);
+    }
+    if is_short {
+        let _ = writeln!(text, "  {}", paint(Tone::Quiet, SHORTENED));
+    }
 }
 
 /// Returns what is known of a result beside its output: latency, exit code, utility.
@@ -232,7 +259,7 @@ fn push_output(output: Value<'_>, length: OutputLength, text: &mut String) {
             }
         }
     }
-    let _ = writeln!(text, "  {}", paint(Tone::Quiet, "(shortened; --full shows all of it)"));
+    let _ = writeln!(text, "  {}", paint(Tone::Quiet, SHORTENED));
 }
 
 /// Returns any other event: its name and its payload.

@@ -177,9 +177,8 @@ fn producer_suffix(run: &Run) -> String {
 
 /// Returns the figures of a REPLAY.jsonl, with the numbers that its own summaries have.
 fn figures_text(figures: &ReplayTotals) -> String {
-    let latency = figures.total_latency_ms().map_or("more time than can be".into(), |total| {
-        format!("{} in all", quantity::duration(Duration::from_millis(total)))
-    });
+    let latency =
+        figures.latency_text(|total| format!("{} in all", quantity::duration(Duration::from_millis(total))));
     let utility = figures.utility_text();
     format!("{}, {latency}, {utility}", quantity::count(figures.tool_calls, "tool call"))
 }

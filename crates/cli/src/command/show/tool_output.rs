@@ -46,6 +46,11 @@ pub(super) fn shortened<'v>(output: Value<'v>) -> Option<ShortOutput<'v>> {
     owned(preview::output(&String::from_utf8_lossy(output.text()))).map(ShortOutput::Text)
 }
 
+/// Returns a part of an output as the rule shortens it, by the name of its member.
+pub(super) fn shortened_part<'t>(name: &str, text: &'t str) -> Cow<'t, str> {
+    if STREAMS.contains(&name) { preview::stream(text) } else { preview::output(text) }
+}
+
 #[cfg(test)]
 mod tests {
     use reenact_json::Limits;

@@ -124,13 +124,13 @@ impl ReplayVerifier<'_> {
             1 => "1 tool call".into(),
             count => format!("{count} tool calls"),
         };
-        let latency = self.totals.total_latency_ms().unwrap_or(u64::MAX);
+        let latency = self.totals.latency_text(|total| format!("{total} ms"));
         let utility = self.totals.utility_text();
         let receipt = if self.replay_options.receipt.is_some() {
             "the replay and its receipt agree"
         } else {
             "the replay is consistent; no receipt was given"
         };
-        format!("{receipt}; nothing here is signed ({calls}, {latency} ms, {utility})")
+        format!("{receipt}; nothing here is signed ({calls}, {latency}, {utility})")
     }
 }

@@ -379,6 +379,9 @@ impl<'a> ReplayVerifier<'a> {
     fn check_result(&mut self, number: u64, event: &ReplayJsonlEventView<'_>) {
         let unknown = event.get(ReplayJsonlField::Unknown);
         let latency = event.get(ReplayJsonlField::LatencyMs).and_then(field::unsigned);
+        // A 0 that stands for an unknown latency adds nothing to the sum, and is no latency.
+        let latency = latency
+            .filter(|latency| *latency != 0 || !field::is_placeholder(unknown, ReplayJsonlField::LatencyMs));
         // A utility that is not known is no 0 in the average.
         let is_known = !field::is_placeholder(unknown, ReplayJsonlField::StepUtility);
         let utility = event.get(ReplayJsonlField::StepUtility).filter(|_| is_known).and_then(field::utility);
