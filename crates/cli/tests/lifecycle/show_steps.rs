@@ -117,8 +117,8 @@ fn latencies_that_are_not_known_are_no_figures() {
             .collect::<String>()
     };
     let project = empty_project();
-    project.folder.write("one.jsonl", &unknown("tc_001", SESSION));
-    project.folder.write("all.jsonl", &unknown("tc_00", SESSION));
+    project.folder.write("one.jsonl", unknown("tc_001", SESSION));
+    project.folder.write("all.jsonl", unknown("tc_00", SESSION));
     let figures = |name: &str| {
         let shown = project.run(&["show", name]).stdout;
         let json: serde_json::Value =
@@ -143,7 +143,7 @@ fn previews_of_an_output_are_shown_beside_its_hash() {
     let project = empty_project();
     project.folder.write(
         "REPLAY.jsonl",
-        &SESSION.replace(result, &format!("{{\"event\":\"ToolResult\",{members},\"exit_code\":101,")),
+        SESSION.replace(result, &format!("{{\"event\":\"ToolResult\",{members},\"exit_code\":101,")),
     );
     let half = |letter: &str| letter.repeat(1_000);
     let page = |preview: &str, last: &str| {
