@@ -148,12 +148,8 @@ fn as_text(
     }
     line("recorded", outcome.map(ToString::to_string));
     if let Some(seeds) = manifest.seeds.map(SeedsView::of) {
-        // A seed may be a string or a number.
-        let seed = |value: Option<Value<'_>>| {
-            string(value).or_else(|| Some(Shown::new(core::str::from_utf8(value?.text()).ok()?).to_string()))
-        };
-        line("order seed", seed(seeds.order_seed));
-        line("judge seed", seed(seeds.judge_seed));
+        line("order seed", string(seeds.order_seed));
+        line("judge seed", string(seeds.judge_seed));
     }
     coverage_text(&manifest, &mut text);
     members_text(&manifest, snapshot, &mut text);
