@@ -64,7 +64,7 @@ fn a_live_session_is_that_of_a_conversion_and_verifies() {
     }
     project.run(&["verify", "session"]).expect(
         0,
-        "...\n  PASS  the replay and its receipt agree; nothing here is signed (3 tool calls, 0 ms, utility unknown)\n",
+        "...\n  PASS  the replay and its receipt agree; nothing here is signed (3 tool calls, latency unknown, utility unknown)\n",
         "...\n",
     );
     for name in FILES {
@@ -110,7 +110,7 @@ fn what_the_agent_reports_reaches_the_results() {
     assert_eq!(of_results(&replay, "step_utility"), [0.65, 0.65, 0.65]);
     project.run(&["verify", "session"]).expect(
         0,
-        "...\n  PASS  [..] (3 tool calls, 0 ms, average utility 0.650)\n",
+        "...\n  PASS  [..] (3 tool calls, latency unknown, average utility 0.650)\n",
         "...\n",
     );
     let order: Vec<&str> =
@@ -141,7 +141,7 @@ fn a_call_that_the_agent_names_has_its_utility_and_the_others_none() {
     assert_eq!(unknown, [marks[1], marks[2], marks[1]]);
     project.run(&["show", "session"]).expect(
         0,
-        "PASS[..]\n...\nfigures 3 tool calls, [..] in all, average utility 0.500 (1 of 3 calls)\n...\n",
+        "PASS[..]\n...\nfigures 3 tool calls, latency unknown, average utility 0.500 (1 of 3 calls)\n...\n",
         "...\n",
     );
     assert!(read(&project, "session/PR_SUMMARY.md").contains("the utility of 2 tool calls is unknown"));

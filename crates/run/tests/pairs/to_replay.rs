@@ -85,7 +85,7 @@ fn unknown_figures_are_marked_and_not_averaged() {
     let opened = open_files(files, &Keys::default(), &Options::default());
     assert!(opened.report.pass(), "{:?}", opened.report.reasons);
     assert_eq!(opened.report.notes, Vec::<String>::new());
-    assert!(opened.report.summary.ends_with("(3 tool calls, 7 ms, average utility 0.650 (2 of 3 calls))"));
+    assert!(opened.report.summary.ends_with("(3 tool calls, 7 ms (1 of 3 calls), average utility 0.650 (2 of 3 calls))"));
     let run = opened.run.unwrap();
     let known = |run: &Run| {
         let results = run.tool_calls().map(|tool| tool.result().unwrap());
@@ -101,7 +101,7 @@ fn a_run_that_nobody_rates_has_no_average() {
     let (files, _) = replay_of(called(RunBuilder::started(), "a", "").ended(0));
     let opened = open_files(files, &Keys::default(), &Options::default());
     assert!(
-        opened.report.summary.ends_with("(1 tool call, 0 ms, utility unknown)"),
+        opened.report.summary.ends_with("(1 tool call, latency unknown, utility unknown)"),
         "{}",
         opened.report.summary
     );
