@@ -79,8 +79,8 @@ fn a_signal_that_was_sent_to_a_replay_reaches_the_agent_once() {
     let recorded = project.run(&["record", "-q", "--", REENACT, "demo-agent"]);
     assert_eq!(recorded.code, Some(0), "{}", recorded.stderr);
     project.vendor.stop();
-    let script = "\"$0\" demo-agent >/dev/null; n=0; trap 'n=$((n+1)); echo term $n' TERM; sleep 1000 & \
-                  echo ready; wait $!; kill $!; echo after $n; exit 5";
+    let script = "\"$0\" demo-agent >/dev/null; n=0; trap 'n=$((n+1)); echo term $n' TERM; \
+                  echo ready; until test $n = 1; do sleep 0.02; done; echo after $n; exit 5";
     let mut command = project.command(&["replay", "last", "--pass-exit", "--", "sh", "-c", script, REENACT]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);

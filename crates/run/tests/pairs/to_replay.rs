@@ -85,7 +85,12 @@ fn unknown_figures_are_marked_and_not_averaged() {
     let opened = open_files(files, &Keys::default(), &Options::default());
     assert!(opened.report.pass(), "{:?}", opened.report.reasons);
     assert_eq!(opened.report.notes, Vec::<String>::new());
-    assert!(opened.report.summary.ends_with("(3 tool calls, 7 ms (1 of 3 calls), average utility 0.650 (2 of 3 calls))"));
+    assert!(
+        opened
+            .report
+            .summary
+            .ends_with("(3 tool calls, 7 ms (1 of 3 calls), average utility 0.650 (2 of 3 calls))")
+    );
     let run = opened.run.unwrap();
     let known = |run: &Run| {
         let results = run.tool_calls().map(|tool| tool.result().unwrap());

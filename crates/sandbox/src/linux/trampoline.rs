@@ -211,6 +211,10 @@ impl InsideProcess {
                 return exit_code;
             }
             _ => {
+                // The command may have begun, and have killed its parent.
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+                let _ = descendants::kill_all();
                 let reason = "the first process inside went away".to_owned();
                 let lost = TrampolineMessage::NotExecuted { exit_code: EXIT_SETUP_FAILED, reason };
                 let _ = channel.send(&lost.to_bytes(), None);

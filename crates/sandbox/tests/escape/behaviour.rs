@@ -393,9 +393,13 @@ fn landlock_left_behind() {
 
 fn landlock_killed_init() {
     let gateway = TcpListener::bind("127.0.0.1:0").unwrap();
-    let script = "setsid sleep 1000 & echo here; kill -KILL $PPID; sleep 1000";
-    let plan = SandboxCommand::new("sh").args(["-c", script]).behind_landlock(gateway);
+    let script = "setsid sleep 1000 & echo here; read line; kill -KILL $PPID; sleep 1000";
+    let mut plan = SandboxCommand::new("sh").args(["-c", script]).behind_landlock(gateway);
+    let (read, mut write) = std::io::pipe().unwrap();
+    plan.stdin = Some(read.into());
     let (mut child, mut output) = start_piped(plan);
+    // Only now does everybody know that it runs.
+    write.write_all(b"go\n").unwrap();
     assert_eq!(child.wait().unwrap().signal(), Some(nix::libc::SIGKILL));
     let mut said = String::new();
     output.read_to_string(&mut said).unwrap();
