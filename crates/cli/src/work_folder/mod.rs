@@ -29,7 +29,7 @@ const MAX_HASHED_BYTES: u64 = 256 << 20;
 /// Files of a folder at one moment.
 pub(crate) struct FolderSnapshot {
     folder: PathBuf,
-    /// What we write ourselves, which is not the agent's.
+    /// Paths that we write ourselves, which are not the agent's.
     own: Vec<PathBuf>,
     files: BTreeMap<OsString, FileMark>,
 }

@@ -62,7 +62,7 @@ pub(super) struct BundleInspectArgs {
 /// Options of `inspect`, as the kinds of bundles need them.
 pub(super) struct InspectRequest {
     pub(super) keys: Keys,
-    /// What the caller asks for beyond the checks: with `--key`, that it signed.
+    /// Demands of the caller beyond the checks: with `--key`, that it signed.
     pub(super) demands: Demands,
     pub(super) json: bool,
 }

@@ -127,7 +127,7 @@ pub(super) struct MadeReplayBundle {
     digest: Digest,
     /// Size of the file, in bytes.
     size: u64,
-    /// What can be replayed from it, in words.
+    /// Answers that can be replayed from the bundle, in words.
     contents: String,
     /// Command that replays it.
     reproduce: String,

@@ -83,7 +83,7 @@ fn is_policy(action: &StepAction<'_>) -> bool {
     )
 }
 
-/// What `--only`, `--grep` and `--limit` ask for. Without any of them, every step is shown.
+/// Steps that `--only`, `--grep` and `--limit` ask for. Without any of them, every step is shown.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct StepFilter {
     /// Only steps of this kind: model, tool, http, error, policy, gap, event; may be given more than once

@@ -14,7 +14,7 @@ use crate::output::CommandError;
 /// Names of the reports, as the format's own tool writes them: run, summary, JUnit, SARIF.
 pub(super) const REPORT_NAMES: [&str; 4] = ["run.json", "summary.json", "junit.xml", "sarif.json"];
 
-/// What a file system says of a file, by which a new content is told from an old one; `None` if nothing is there.
+/// Facts of a file system about a file, by which a new content is told from an old one; `None` if nothing is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileStamp(Option<(u64, Option<SystemTime>, [i64; 4])>);
 

@@ -19,10 +19,10 @@ use crate::output;
 use crate::quantity;
 use crate::runs::OpenedRun;
 
-/// What a bundle says of its run beside the answers. All texts are untrusted.
+/// Facts in a bundle about its run, beside the answers. All texts are untrusted.
 #[derive(Default)]
 pub(super) struct BundleFacts {
-    /// How the run ended.
+    /// Outcome of the run.
     pub(super) recorded: Option<BundledOutcome>,
     /// True if the bundle has reports on that, none of which can be read.
     pub(super) is_unreadable: bool,

@@ -17,7 +17,7 @@ use crate::output::{self, CommandError};
 /// Folder for the results of a replay.
 pub(super) struct ReportFolder {
     folder: PathBuf,
-    /// What was there under each name.
+    /// Stamps of the files that had the names before.
     stamps: [FileStamp; 4],
 }
 
